@@ -1,0 +1,207 @@
+"""Alignment and vote: the consensus function of the paper's Eq. (1). Arrays in, arrays out.
+
+A labelling is an integer array of shape (N,) with labels ``0..C-1``, or ``NOISE`` where a row has no
+cluster. Noise gives no vote, and so counts against agreement.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from ._constants import NOISE
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """The outcome of one vote.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (N,)
+        Consensus labels; ``NOISE`` where no labelling gave a vote.
+    votes : ndarray of shape (N,)
+        Number of labellings that gave the row its consensus label.
+    aligned : ndarray of shape (L, N)
+        The labellings under the names of the consensus.
+    """
+
+    labels: np.ndarray
+    votes: np.ndarray
+    aligned: np.ndarray
+
+    @property
+    def agreement(self):
+        """Share of the labellings that gave each row its label, shape (N,)."""
+        return self.votes / len(self.aligned)
+
+
+def contingency(labels, reference, n_clusters):
+    """Count how often two labellings give a row the pair (i, j); rows with noise are left out.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_clusters, n_clusters)
+    """
+    both = (labels != NOISE) & (reference != NOISE)
+    pairs = labels[both] * n_clusters + reference[both]
+    return np.bincount(pairs, minlength=n_clusters**2).reshape(n_clusters, n_clusters)
+
+
+def match_labels(labels, reference, n_clusters):
+    """Find the renaming of ``labels`` that matches ``reference`` on most rows (Hungarian algorithm).
+
+    Returns
+    -------
+    mapping : ndarray of shape (n_clusters,)
+        A permutation: label ``i`` becomes ``mapping[i]``.
+    n_matched : int
+        Rows on which the two then agree.
+    """
+    counts = contingency(labels, reference, n_clusters)
+    rows, mapping = linear_sum_assignment(counts, maximize=True)
+    return mapping, int(counts[rows, mapping].sum())
+
+
+def align_labels(labels, reference, n_clusters):
+    """Rename ``labels`` to match ``reference`` on most rows; noise stays noise.
+
+    Parameters
+    ----------
+    labels, reference : ndarray of shape (N,)
+    n_clusters : int
+
+    Returns
+    -------
+    aligned : ndarray of shape (N,)
+    """
+    mapping, _ = match_labels(labels, reference, n_clusters)
+    return np.where(labels == NOISE, NOISE, mapping[labels])
+
+
+def reference_labelling(labellings, n_clusters):
+    """Choose the labelling that agrees most with the others, on the mean over them.
+
+    The choice does not depend on the order of the labellings: ties go to the one with less noise, then
+    to the one whose labels, renamed by first appearance, come first.
+
+    Parameters
+    ----------
+    labellings : ndarray of shape (L, N)
+    n_clusters : int
+
+    Returns
+    -------
+    index : int
+    """
+    n_labellings = len(labellings)
+    matched = np.zeros((n_labellings, n_labellings), dtype=np.int64)
+    for i in range(n_labellings):
+        for j in range(i):
+            matched[i, j] = matched[j, i] = match_labels(labellings[i], labellings[j], n_clusters)[1]
+    totals = matched.sum(axis=1)
+    tied = np.flatnonzero(totals == totals.max())
+    if len(tied) == 1:
+        return int(tied[0])
+    noise = (labellings == NOISE).sum(axis=1)
+    return int(min(tied, key=lambda i: (noise[i], tuple(_by_first_appearance(labellings[i])))))
+
+
+def _by_first_appearance(labels):
+    """Rename labels to 0, 1, ... in the order in which they first appear; noise stays noise."""
+    kept = labels != NOISE
+    _, first, inverse = np.unique(labels[kept], return_index=True, return_inverse=True)
+    renamed = np.full_like(labels, NOISE)
+    renamed[kept] = np.argsort(np.argsort(first))[inverse]
+    return renamed
+
+
+def vote(aligned, reference, n_clusters):
+    """Give every row its most common label over aligned labellings.
+
+    Ties go to the reference's label if it is among the tied, else to the smallest. A label that the vote
+    leaves without rows takes back its rows of the reference.
+
+    Parameters
+    ----------
+    aligned : ndarray of shape (L, N)
+    reference : int
+        Index of the reference labelling, which has every label.
+    n_clusters : int
+
+    Returns
+    -------
+    labels : ndarray of shape (N,)
+        ``NOISE`` where no labelling gave a vote.
+    votes : ndarray of shape (N,)
+        Votes for that label.
+    """
+    rows = np.arange(aligned.shape[1])
+    counts = np.stack([(aligned == label).sum(axis=0) for label in range(n_clusters)], axis=1)  # (N, C)
+    most = counts.max(axis=1)
+    labels = counts.argmax(axis=1)
+    preferred = aligned[reference]
+    keeps = (preferred != NOISE) & (counts[rows, preferred] == most)
+    labels = np.where(keeps, preferred, labels)
+    labels = np.where(most == 0, NOISE, labels)
+    labels = _refill_emptied(labels, preferred, n_clusters)
+    votes = np.where(labels == NOISE, 0, counts[rows, labels])
+    return labels, votes
+
+
+def _refill_emptied(labels, reference, n_clusters):
+    """Give each label without rows its rows of the reference, until none is empty.
+
+    It ends: a refilled label keeps its rows, since another refill takes only rows of its own.
+    """
+    labels = labels.copy()
+    while True:
+        sizes = np.bincount(labels[labels != NOISE], minlength=n_clusters)
+        in_reference = np.bincount(reference[reference != NOISE], minlength=n_clusters)
+        emptied = np.flatnonzero((sizes == 0) & (in_reference > 0))
+        if len(emptied) == 0:
+            return labels
+        labels[reference == emptied[0]] = emptied[0]
+
+
+def find_consensus(labellings, n_clusters, previous=None):
+    """Align labellings and put them to the vote: the function Gamma of the paper's Eq. (1).
+
+    Parameters
+    ----------
+    labellings : ndarray of shape (L, N)
+        At least one, each with exactly ``n_clusters`` labels.
+    n_clusters : int
+    previous : ndarray of shape (N,), optional
+        Labels of an earlier round, whose names are kept as far as the clusters are the same.
+
+    Returns
+    -------
+    consensus : Consensus
+    """
+    index = reference_labelling(labellings, n_clusters)
+    reference = labellings[index]
+    if previous is not None:
+        reference = align_labels(reference, previous, n_clusters)
+    aligned = np.stack([align_labels(labels, reference, n_clusters) for labels in labellings])
+    labels, votes = vote(aligned, index, n_clusters)
+    return Consensus(labels=labels, votes=votes, aligned=aligned)
+
+
+def select_agreed(votes, n_labellings, min_agreement):
+    """Mark the rows whose label got at least ``min_agreement`` of the votes of ``n_labellings``.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (N,)
+    n_labellings : int
+    min_agreement : float
+        1.0 asks for a unanimous vote, as the paper does.
+
+    Returns
+    -------
+    agreed : ndarray of shape (N,), bool
+        Never a row without votes.
+    """
+    # The small slack keeps 0.9 * 10 votes from asking for 10 in floating point.
+    return (votes > 0) & (votes >= min_agreement * n_labellings - 1e-9)

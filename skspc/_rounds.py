@@ -1,0 +1,306 @@
+"""The paper's Algorithm 1: pretrain, then cluster, align, vote and train until agreement stops growing."""
+
+import time
+import warnings
+from collections import Counter
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ._consensus import Consensus, find_consensus, select_agreed
+from ._constants import NOISE
+from ._ensemble import TrainingPlan
+from ._history import best_round, has_stopped_growing
+from ._seeding import LABELLING, derive_seed
+from .clusterers._registry import label_space
+
+
+@dataclass(frozen=True)
+class RoundSettings:
+    """How rounds are run: the parameters of `SPCClustering` of the same names, and the plans made of them."""
+
+    clusterer: object
+    reducer: object
+    selection: str
+    min_agreement: float
+    reconstruction: str
+    concatenate: bool
+    max_iter: int
+    n_iter_no_change: int
+    pretraining: TrainingPlan
+    training: TrainingPlan
+    heads: TrainingPlan
+
+
+@dataclass(frozen=True)
+class Labellings:
+    """The labellings of one round that have the right number of clusters, and why others were left out.
+
+    Attributes
+    ----------
+    kept : ndarray of shape (L, N)
+    spaces : list of int
+        The space of each: 0..K-1 for the members, K for all latents side by side.
+    left_out : list of dict
+        "space" and "reason" of each other one.
+    """
+
+    kept: np.ndarray
+    spaces: list
+    left_out: list
+
+    @property
+    def n_tried(self):
+        return len(self.spaces) + len(self.left_out)
+
+
+@dataclass(frozen=True)
+class Round:
+    """What must be kept of a round in case it is the best."""
+
+    consensus: Consensus
+    latents: np.ndarray
+    encoders: dict
+
+
+@dataclass(frozen=True)
+class RoundsResult:
+    """Outcome of a fit, for the rows it was given.
+
+    Attributes
+    ----------
+    labels, agreement, agreed : ndarray of shape (N,)
+    member_labels : ndarray of shape (L, N)
+    history : list of dict
+    best_iter, n_clusters : int
+    """
+
+    labels: np.ndarray
+    agreement: np.ndarray
+    agreed: np.ndarray
+    member_labels: np.ndarray
+    history: list
+    best_iter: int
+    n_clusters: int
+
+
+class Stopwatch:
+    """Seconds of each stage since the stage before."""
+
+    def __init__(self):
+        self.seconds, self._last = {}, time.perf_counter()
+
+    def lap(self, stage):
+        now = time.perf_counter()
+        self.seconds[stage], self._last = now - self._last, now
+
+
+def run_rounds(X, ensemble, n_clusters, settings, report):
+    """Run the whole method.
+
+    Parameters
+    ----------
+    X : tensor of shape (N, *input_shape)
+        Scaled distinct rows, more than clusters, on the ensemble's device.
+    ensemble : Ensemble
+        New. Afterwards it has the encoders of the best round, and heads trained on its consensus.
+    n_clusters : int
+    settings : RoundSettings
+    report : callable
+        Called with each history row.
+
+    Returns
+    -------
+    result : RoundsResult
+    """
+    history, best, names = [], None, None
+    clock = Stopwatch()
+    losses = ensemble.pretrain(X, settings.pretraining)
+    while True:
+        clock.lap("train")
+        latents = ensemble.encode(X)
+        _check_finite(latents)
+        clock.lap("encode")
+        found = cluster_spaces(
+            latents, n_clusters, settings, derive_seed(ensemble.seed, LABELLING, len(history))
+        )
+        if not history:
+            n_clusters = _settle_n_clusters(found, n_clusters)
+        labellings = keep_exact(found, n_clusters)
+        clock.lap("cluster")
+        consensus = find_consensus(labellings.kept, n_clusters, names) if labellings.spaces else None
+        clock.lap("vote")
+        history.append(_history_row(len(history), consensus, labellings, settings, losses, clock.seconds))
+        report(history[-1])
+        if best_round(history) == len(history) - 1:
+            best = Round(consensus, latents, ensemble.snapshot())
+        if consensus is None or _is_over(history, settings):
+            return _finish(ensemble, best, history, n_clusters, settings)
+        clock, names = Stopwatch(), consensus.labels
+        if len(history) == 1:
+            ensemble.reset_heads(n_clusters)
+        targets, selected = pseudo_labels(consensus, labellings.spaces, ensemble.n_members, settings)
+        losses = ensemble.train_on_pseudo_labels(
+            X, targets, selected, settings.reconstruction, settings.training, stage=len(history)
+        )
+
+
+def cluster_spaces(latents, n_clusters, settings, seed):
+    """Label every member's latents and, for several members, all latents side by side.
+
+    Parameters
+    ----------
+    latents : ndarray of shape (K, N, m)
+
+    Returns
+    -------
+    labellings : list of ndarray of shape (N,)
+    """
+    spaces = list(latents)
+    if settings.concatenate and len(latents) > 1:
+        spaces.append(np.concatenate(spaces, axis=1))
+    return [
+        label_space(space, settings.clusterer, settings.reducer, n_clusters, derive_seed(seed, i))
+        for i, space in enumerate(spaces)
+    ]
+
+
+def keep_exact(found, n_clusters):
+    """Keep the labellings with exactly ``n_clusters`` clusters: `Labellings`."""
+    counts = [int(labels.max()) + 1 for labels in found]
+    spaces = [i for i, count in enumerate(counts) if count == n_clusters]
+    left_out = [
+        {"space": i, "reason": f"{count} clusters instead of {n_clusters}"}
+        for i, count in enumerate(counts)
+        if count != n_clusters
+    ]
+    kept = np.stack([found[i] for i in spaces]) if spaces else np.empty((0, len(found[0])), dtype=np.int64)
+    return Labellings(kept, spaces, left_out)
+
+
+def _settle_n_clusters(found, n_clusters):
+    """Return ``n_clusters`` if any labelling has it, else, with a warning, the count that most have."""
+    counts = Counter(int(labels.max()) + 1 for labels in found)
+    if counts[n_clusters] > 0:
+        return n_clusters
+    del counts[0]  # nothing but noise is no clustering
+    settled = max(counts, key=lambda count: (counts[count], count)) if counts else 1
+    warnings.warn(
+        f"No labelling could be brought to n_clusters={n_clusters}; the fit goes on with {settled}, "
+        "the number found most often. Lower n_clusters, or try another clusterer, e.g. clusterer='gmm'.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+    return settled
+
+
+def pseudo_labels(consensus, spaces, n_members, settings):
+    """Choose what each member trains on.
+
+    Parameters
+    ----------
+    consensus : Consensus
+    spaces : list of int
+        The space of each aligned labelling.
+    n_members : int
+    settings : RoundSettings
+
+    Returns
+    -------
+    targets : ndarray of shape (K, N), int
+    selected : ndarray of shape (K, N), bool
+    """
+    targets = np.tile(consensus.labels, (n_members, 1))
+    if settings.selection == "own":
+        targets[:] = NOISE  # a member whose labelling was left out trains by reconstruction alone
+        for space, labels in zip(spaces, consensus.aligned, strict=True):
+            if space < n_members:
+                targets[space] = labels
+    selected = targets != NOISE
+    if settings.selection == "agreed":
+        selected &= select_agreed(consensus.votes, len(spaces), settings.min_agreement)
+    return targets, selected
+
+
+def label_without_rounds(X, ensemble, labels, settings, report):
+    """Make a result of known labels: the heads are trained on them unless there is only one.
+
+    Serves one cluster, and as many clusters as distinct rows, where there is nothing to choose.
+    """
+    n_clusters, clock = int(labels.max()) + 1, Stopwatch()
+    losses = {} if n_clusters == 1 else ensemble.pretrain(X, settings.pretraining)
+    clock.lap("train")
+    latents = ensemble.encode(X)
+    for stage in ("encode", "cluster", "vote"):
+        clock.lap(stage)
+    consensus = Consensus(labels, np.ones(len(labels), dtype=np.int64), labels[None])
+    ensemble.reset_heads(n_clusters)
+    row = _history_row(0, consensus, Labellings(labels[None], [0], []), settings, losses, clock.seconds)
+    report(row)
+    if n_clusters > 1:
+        return _finish(ensemble, Round(consensus, latents, ensemble.snapshot()), [row], n_clusters, settings)
+    everywhere = np.ones(len(labels))
+    return RoundsResult(labels, everywhere, everywhere.astype(bool), labels[None], [row], 0, 1)
+
+
+def _is_over(history, settings):
+    """Whether training ends: enough rounds, no growth, or nothing left to agree on."""
+    return (
+        len(history) > settings.max_iter
+        or has_stopped_growing(history, settings.n_iter_no_change)
+        or history[-1]["mean_agreement"] == 1.0
+    )
+
+
+def _finish(ensemble, best, history, n_clusters, settings):
+    """Restore the best round's encoders, train heads on its consensus, and label what had no vote."""
+    ensemble.restore(best.encoders)
+    ensemble.reset_heads(n_clusters)
+    consensus = best.consensus
+    if consensus is None:  # not one labelling had a cluster
+        labels = np.zeros(best.latents.shape[1], dtype=np.int64)
+        consensus = Consensus(labels, np.zeros_like(labels), np.full((1, len(labels)), NOISE))
+    ensemble.train_heads(best.latents, consensus.labels, settings.heads)
+    labels = consensus.labels.copy()
+    undecided = labels == NOISE
+    if undecided.any():
+        predicted = ensemble.classify(best.latents).mean(axis=0).argmax(axis=1)
+        labels[undecided] = predicted[undecided]
+    return RoundsResult(
+        labels=labels,
+        agreement=consensus.agreement,
+        agreed=select_agreed(consensus.votes, len(consensus.aligned), settings.min_agreement),
+        member_labels=consensus.aligned,
+        history=history,
+        best_iter=best_round(history),
+        n_clusters=n_clusters,
+    )
+
+
+def _history_row(index, consensus, labellings, settings, losses, seconds):
+    """One row of the history; labellings left out count as disagreeing in its statistic."""
+    n_rows = labellings.kept.shape[1]
+    votes = np.zeros(n_rows, dtype=np.int64) if consensus is None else consensus.votes
+    n_agreed = int(select_agreed(votes, labellings.n_tried, settings.min_agreement).sum())
+    return {
+        "round": index,
+        "n_rows": n_rows,
+        "n_agreed": n_agreed,
+        "agreed_share": n_agreed / n_rows,
+        "mean_agreement": float(votes.mean() / labellings.n_tried),
+        "n_labellings": len(labellings.spaces),
+        "left_out": labellings.left_out,
+        "losses": losses,
+        "seconds": seconds,
+        "training": asdict(settings.training if index else settings.pretraining),
+    }
+
+
+def _check_finite(latents):
+    """Refuse latents that are not finite: training diverged."""
+    if not np.isfinite(latents).all():
+        raise FloatingPointError(
+            "Training diverged: latents are not finite. Lower learning_rate, or scale the data "
+            "(extreme values of a feature survive standardisation)."
+        )

@@ -1,0 +1,404 @@
+"""SPCClustering: parameters, validation, and the scikit-learn face of the method."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+import torch
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._device import inference_device, resolve_device
+from ._ensemble import Ensemble, plan_training
+from ._progress import make_reporter
+from ._rounds import RoundSettings, label_without_rounds, run_rounds
+from ._scaling import fit_image_scaling, fit_vector_scaling
+from ._seeding import draw_seed
+from ._validation import (
+    check_image_shape,
+    check_n_samples,
+    choose_network,
+    distinct_rows,
+    flatten_images,
+)
+from .clusterers import get_clusterer, get_reducer
+
+# Defaults of "auto": epochs, and optimiser steps at least, of each stage.
+PRETRAIN_EPOCHS, MIN_PRETRAIN_STEPS = 10, 400
+ROUND_EPOCHS, MIN_ROUND_STEPS = 5, 150
+HEAD_EPOCHS, MIN_HEAD_STEPS = 10, 400
+LEARNING_RATE = 1e-3
+
+
+class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """Selective pseudo-label clustering.
+
+    An ensemble of autoencoders is pretrained; each latent space is clustered; the labellings are aligned and put to the
+    vote. Rows on which all agree become pseudo-labels that train encoder and classifier, the others train by
+    reconstruction. This repeats until the number of agreed rows stops growing [1]_.
+
+    Images are scaled by one range to [-1, 1] (uint8: 0..255) and clipped to it in `predict`; vectors are standardised per
+    feature. Equal rows are one row to the whole method, and share their label.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters C. With 1 all labels are 0 and nothing is trained.
+    n_estimators : int, default=5
+        Number of autoencoders K in the ensemble (the paper: 15).
+    clusterer : {"hdbscan", "gmm"} or object with ``fit_predict``, default="hdbscan"
+        What labels the reduced latents; negative labels are noise. A copy is made for each labelling, with ``n_clusters``
+        (or ``n_components``) and ``random_state`` set if it has them.
+    reducer : "umap", object with ``fit_transform``, or None, default="umap"
+        What reduces the latents for the clusterer; with None it sees the latents themselves.
+    network : {"auto", "conv", "mlp"} or instance, default="auto"
+        Autoencoder. "auto" is "conv" for images and "mlp" for vectors. An instance, e.g.
+        `skspc.networks.ConvNetwork`, has settings of its own.
+    image_shape : tuple (H, W) or (C, H, W), default=None
+        Shape of the images whose pixels the rows of X hold. X of shape (N, H, W) or (N, C, H, W) implies it.
+    selection : {"agreed", "consensus", "own"}, default="agreed"
+        Rows that train on pseudo-labels: the agreed ones; all, with consensus labels; all, each member with its own
+        labels (the paper's ablations A1 and A2).
+    min_agreement : float, default=1.0
+        Share of the labellings that must agree on an agreed row, in (0, 1].
+    reconstruction : {"unagreed", "all", "none"}, default="all"
+        Rows that train by reconstruction during rounds: those without a pseudo-label (the paper), all, or none.
+    concatenate : bool, default=True
+        Whether all members' latents side by side make one more labelling (not with one member).
+    pretrain_epochs, epochs : int or "auto", default="auto"
+        Epochs of pretraining, and of each round. "auto" is 10 and 5, and more where N is so small that these would make
+        fewer than 400 and 150 optimiser steps.
+    batch_size : int or "auto", default="auto"
+        Rows in a member's batch. "auto" is the power of two next below N / 16, between 32 and 256.
+    learning_rate : float or "auto", default="auto"
+        Of Adam. "auto" is 0.001.
+    max_iter : int, default=10
+        Training rounds at most; with 0 the pretrained latents are clustered once.
+    n_iter_no_change : int, default=2
+        Rounds without more agreement after which training stops.
+    device : str or torch.device, default="auto"
+        "auto" is CUDA where available, else the CPU.
+    n_jobs : None or int, default=None
+        Reserved for members trained in parallel; labels do not depend on it.
+    random_state : None, int or RandomState, default=None
+        An int makes labels the same on every run on one machine. No global random state is changed by an int; None and
+        an instance of RandomState are drawn from once.
+    verbose : int, default=0
+        With 1, a line is printed after each clustering.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (N,), int
+        Labels 0..n_clusters_-1, each of which occurs.
+    agreement_ : ndarray of shape (N,), float
+        Share of the labellings that gave a row its label.
+    agreed_ : ndarray of shape (N,), bool
+        Whether that share is at least ``min_agreement``.
+    member_labels_ : ndarray of shape (n_labellings, N), int
+        The aligned labellings of the best round; -1 is noise.
+    history_ : list of dict
+        One row a clustering: round, rows (distinct ones), agreed rows and their share, losses, seconds of each stage,
+        labellings kept, labellings left out and why, and the training figures used. Row 0 is before any round.
+    n_iter_ : int
+        Number of clusterings.
+    best_iter_ : int
+        Index in ``history_`` of the round that the result is from.
+    n_clusters_ : int
+        Number of clusters found. It differs from ``n_clusters`` only with a ConvergenceWarning.
+    predict_consistency_ : float
+        Share of the training rows for which `predict` gives ``labels_``.
+    n_features_in_ : int
+        Number of features; for images C*H*W.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        If X was a DataFrame with names.
+
+    References
+    ----------
+    .. [1] Mahon & Lukasiewicz (2021), "Selective Pseudo-Label Clustering", Algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from skspc import SPCClustering
+    >>> X, _ = make_blobs(n_samples=120, centers=3, cluster_std=0.3, random_state=0)
+    >>> model = SPCClustering(n_clusters=3, n_estimators=2, random_state=0).fit(X)
+    >>> sorted(model.labels_[[0, 1, 2]].tolist()), model.n_clusters_
+    ([0, 0, 2], 3)
+    """
+
+    _parameter_constraints: dict = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "clusterer": [str, HasMethods("fit_predict")],
+        "reducer": [str, HasMethods("fit_transform"), None],
+        "network": [str, HasMethods("build")],
+        "image_shape": [tuple, list, None],
+        "selection": [StrOptions({"agreed", "consensus", "own"})],
+        "min_agreement": [Interval(Real, 0, 1, closed="right")],
+        "reconstruction": [StrOptions({"unagreed", "all", "none"})],
+        "concatenate": ["boolean"],
+        "pretrain_epochs": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "epochs": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "batch_size": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "device": [str, torch.device],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        n_estimators=5,
+        clusterer="hdbscan",
+        reducer="umap",
+        network="auto",
+        image_shape=None,
+        selection="agreed",
+        min_agreement=1.0,
+        reconstruction="all",
+        concatenate=True,
+        pretrain_epochs="auto",
+        epochs="auto",
+        batch_size="auto",
+        learning_rate="auto",
+        max_iter=10,
+        n_iter_no_change=2,
+        device="auto",
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_clusters = n_clusters
+        self.n_estimators = n_estimators
+        self.clusterer = clusterer
+        self.reducer = reducer
+        self.network = network
+        self.image_shape = image_shape
+        self.selection = selection
+        self.min_agreement = min_agreement
+        self.reconstruction = reconstruction
+        self.concatenate = concatenate
+        self.pretrain_epochs = pretrain_epochs
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.n_iter_no_change = n_iter_no_change
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y=None):
+        """Cluster X.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n_features), (N, H, W) or (N, C, H, W)
+            Rows of features, or images.
+        y : ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If X is not finite, has fewer rows than clusters or fewer than two, or if a parameter does not fit X or this
+            machine; before any training.
+        TypeError
+            If X is sparse, or a clusterer, reducer or network lacks a method.
+        FloatingPointError
+            If training diverged.
+        """
+        X, image_shape = self._check_fit_data(X)
+        device = resolve_device(self.device)
+        network = choose_network(self.network, image_shape)
+        clusterer, reducer = get_clusterer(self.clusterer), get_reducer(self.reducer)
+        seed = draw_seed(self.random_state)
+
+        first, inverse = distinct_rows(X)
+        distinct = X[first]
+        n_clusters = self._attainable_n_clusters(len(first))
+        fit_scaling = fit_vector_scaling if image_shape is None else fit_image_scaling
+        scaling = fit_scaling(distinct, image_shape or (X.shape[1],))
+        ensemble = Ensemble(network, scaling.input_shape, seed, self.n_estimators, device)
+        settings = self._round_settings(len(first), clusterer, reducer)
+        report = make_reporter(self.verbose)
+        rows = scaling.apply(distinct, device)
+        if n_clusters in (1, len(first)):
+            labels = np.arange(len(first)) % n_clusters
+            result = label_without_rounds(rows, ensemble, labels, settings, report)
+        else:
+            result = run_rounds(rows, ensemble, n_clusters, settings, report)
+        self._store(result, inverse)
+        self._image_shape, self._scaling = image_shape, scaling
+        self._ensemble = ensemble.to(torch.device("cpu"))
+        self.predict_consistency_ = float(np.mean(self._predict(distinct)[inverse] == self.labels_))
+        return self
+
+    def _check_fit_data(self, X):
+        """Validate X as rows of numbers, and settle the image shape."""
+        X, implied = flatten_images(X)
+        X = validate_data(self, X, dtype="numeric", ensure_min_samples=1)
+        check_n_samples(len(X), self.n_clusters)
+        return X, check_image_shape(self.image_shape, implied, X.shape[1])
+
+    def _check_predict_data(self, X):
+        check_is_fitted(self)
+        X, implied = flatten_images(X)
+        if implied is not None and self._image_shape not in (None, implied):
+            raise ValueError(
+                f"X has images of shape {implied} as (channels, height, width), but SPCClustering was fitted on "
+                f"images of shape {self._image_shape}. Pass images of that shape, or flattened rows."
+            )
+        return validate_data(self, X, dtype="numeric", reset=False)
+
+    def _attainable_n_clusters(self, n_distinct):
+        """n_clusters, or the number of distinct rows where these are fewer."""
+        if n_distinct < self.n_clusters:
+            warnings.warn(
+                f"X has {n_distinct} distinct rows, fewer than n_clusters={self.n_clusters}; "
+                f"{n_distinct} clusters are found, one for each.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return min(self.n_clusters, n_distinct)
+
+    def _round_settings(self, n_rows, clusterer, reducer):
+        """Parameters, with every "auto" made a figure for ``n_rows`` rows."""
+
+        def plan(epochs, auto_epochs, auto_min_steps):
+            rate = LEARNING_RATE if self.learning_rate == "auto" else self.learning_rate
+            min_steps = auto_min_steps if epochs == "auto" else 0
+            epochs = auto_epochs if epochs == "auto" else epochs
+            return plan_training(n_rows, epochs, min_steps, self.batch_size, rate)
+
+        return RoundSettings(
+            clusterer=clusterer,
+            reducer=reducer,
+            selection=self.selection,
+            min_agreement=self.min_agreement,
+            reconstruction=self.reconstruction,
+            concatenate=self.concatenate,
+            max_iter=self.max_iter,
+            n_iter_no_change=self.n_iter_no_change,
+            pretraining=plan(self.pretrain_epochs, PRETRAIN_EPOCHS, MIN_PRETRAIN_STEPS),
+            training=plan(self.epochs, ROUND_EPOCHS, MIN_ROUND_STEPS),
+            heads=plan("auto", HEAD_EPOCHS, MIN_HEAD_STEPS),
+        )
+
+    def _store(self, result, inverse):
+        """Set fitted attributes, from distinct rows to all rows."""
+        self.labels_ = result.labels[inverse]
+        self.agreement_ = result.agreement[inverse]
+        self.agreed_ = result.agreed[inverse]
+        self.member_labels_ = result.member_labels[:, inverse]
+        self.history_ = result.history
+        self.n_iter_ = len(result.history)
+        self.best_iter_ = result.best_iter
+        self.n_clusters_ = result.n_clusters
+
+    def predict(self, X):
+        """Label rows by the mean of the members' softmax.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n_features), (N, H, W) or (N, C, H, W)
+
+        Returns
+        -------
+        labels : ndarray of shape (N,), int
+            A subset of 0..n_clusters_-1. For training rows they can differ from ``labels_``, which come from the vote;
+            see ``predict_consistency_``.
+        """
+        return self._predict(self._check_predict_data(X))
+
+    def predict_proba(self, X):
+        """Mean of the members' softmax.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n_features), (N, H, W) or (N, C, H, W)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (N, n_clusters_), float64
+        """
+        return self._member_probabilities(self._check_predict_data(X)).mean(axis=0)
+
+    def transform(self, X):
+        """Encode rows by all members.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n_features), (N, H, W) or (N, C, H, W)
+
+        Returns
+        -------
+        latents : ndarray of shape (N, K*m), float64
+            Member after member.
+        """
+        latents, _ = self._infer(self._check_predict_data(X))
+        return np.concatenate(list(latents), axis=1)
+
+    def score(self, X, y=None):
+        """Mean share of the members' classifiers that agree with `predict`.
+
+        It needs no truth, and tells how sure the ensemble is of these rows. It is not for choosing ``n_clusters``: fewer
+        clusters are easier to agree on, and one cluster scores 1.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n_features), (N, H, W) or (N, C, H, W)
+        y : ignored
+
+        Returns
+        -------
+        score : float
+            Between 1 / K and 1.
+        """
+        probabilities = self._member_probabilities(self._check_predict_data(X))
+        labels = probabilities.mean(axis=0).argmax(axis=1)
+        return float(np.mean(probabilities.argmax(axis=2) == labels))
+
+    def _predict(self, X):
+        return self._member_probabilities(X).mean(axis=0).argmax(axis=1)
+
+    def _member_probabilities(self, X):
+        """Softmax of each head: (K, N, C)."""
+        return self._infer(X)[1]
+
+    def _infer(self, X):
+        """Latents (K, N, m) and probabilities (K, N, C) of checked rows.
+
+        In float64, where a row's result does not depend on the rows beside it beyond the last digits.
+        """
+        device = inference_device(self.device)
+        ensemble = self._ensemble.to(device, torch.float64)
+        latents = ensemble.encode(self._scaling.apply(X, device, torch.float64))
+        return latents, ensemble.classify(latents)
+
+    @property
+    def _n_features_out(self):
+        return self.n_estimators * self._ensemble.autoencoder.latent_size

@@ -1,0 +1,174 @@
+"""Checks of the input and of what scikit-learn's parameter constraints cannot say."""
+
+import math
+import numbers
+
+import numpy as np
+
+from .networks import MIN_IMAGE_SIZE, ConvNetwork, MLPNetwork
+
+NETWORKS = {"conv": ConvNetwork, "mlp": MLPNetwork}
+
+
+def flatten_images(X):
+    """Flatten images to rows, and tell their shape.
+
+    Parameters
+    ----------
+    X : array-like
+        Images of shape (N, H, W) or (N, C, H, W), or anything else.
+
+    Returns
+    -------
+    X : array-like
+        Of shape (N, C*H*W) for images, else as it came.
+    image_shape : tuple (C, H, W) or None
+        None where X was no array of images.
+    """
+    if not hasattr(X, "shape"):
+        X = np.asarray(X) if _depth(X) > 2 else X
+    shape = getattr(X, "shape", ())
+    if len(shape) not in (3, 4):
+        return X, None
+    X = np.asarray(X)
+    return X.reshape(shape[0], math.prod(shape[1:])), full_image_shape(shape[1:])
+
+
+def _depth(X):
+    """Nesting of lists and tuples, judged by the first elements."""
+    depth = 0
+    while isinstance(X, (list, tuple)) and len(X) > 0:
+        X, depth = X[0], depth + 1
+    return depth + np.ndim(X) if depth else depth
+
+
+def full_image_shape(shape):
+    """(H, W) or (C, H, W) as (C, H, W)."""
+    return (1, *shape) if len(shape) == 2 else tuple(shape)
+
+
+def check_image_shape(image_shape, implied, n_features):
+    """Settle the shape of an image.
+
+    Parameters
+    ----------
+    image_shape : tuple or None
+        The parameter.
+    implied : tuple (C, H, W) or None
+        The shape that X came in.
+    n_features : int
+
+    Returns
+    -------
+    shape : tuple (C, H, W) or None
+
+    Raises
+    ------
+    ValueError
+        If the two differ, or the pixels are not as many as features.
+    """
+    if image_shape is None:
+        return implied
+    whole = all(isinstance(length, numbers.Integral) and length > 0 for length in image_shape)
+    if len(image_shape) not in (2, 3) or not whole:
+        raise ValueError(
+            f"image_shape={image_shape!r} must be (height, width) or (channels, height, width), "
+            "in positive whole numbers."
+        )
+    shape = full_image_shape(image_shape)
+    if math.prod(shape) != n_features:
+        raise ValueError(
+            f"image_shape={image_shape!r} stands for {math.prod(shape)} pixels, but X has n_features={n_features}. "
+            "Pass the shape that the rows were flattened from, or image_shape=None for vectors."
+        )
+    if implied is not None and implied != shape:
+        raise ValueError(
+            f"image_shape={image_shape!r} differs from the images in X, of shape {implied} as "
+            "(channels, height, width). Leave image_shape=None: it is read off X."
+        )
+    return shape
+
+
+def choose_network(network, image_shape):
+    """Return the network's settings and the shape in which it takes a row.
+
+    Parameters
+    ----------
+    network : {"auto", "conv", "mlp"} or object with ``build`` and ``noise``
+    image_shape : tuple (C, H, W) or None
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or a convolutional network has no image or too small a one.
+    TypeError
+        If an object has no ``build`` or ``noise``.
+    """
+    if isinstance(network, str):
+        if network == "auto":
+            network = "mlp" if image_shape is None else "conv"
+        if network not in NETWORKS:
+            raise ValueError(
+                f"network={network!r} is not known. Known names: 'auto', 'conv', 'mlp'; or pass an instance, "
+                "e.g. skspc.networks.ConvNetwork(latent_size=20)."
+            )
+        network = NETWORKS[network]()
+    missing = [name for name in ("build", "noise") if not hasattr(network, name)]
+    if missing or isinstance(network, type):
+        raise TypeError(
+            f"network={network!r} must be 'auto', 'conv', 'mlp' or an instance with 'build' and 'noise', "
+            "e.g. skspc.networks.MLPNetwork(hidden=(64,))."
+        )
+    if isinstance(network, ConvNetwork):
+        _check_convolvable(image_shape)
+    return network
+
+
+def _check_convolvable(image_shape):
+    if image_shape is None:
+        raise ValueError(
+            "network='conv' needs images, but X has flat rows and image_shape=None. Pass image_shape=(height, width) "
+            "or (channels, height, width), or X of shape (N, H, W) or (N, C, H, W); or network='mlp'."
+        )
+    if min(image_shape[1:]) < MIN_IMAGE_SIZE:
+        raise ValueError(
+            f"Images of shape {image_shape} as (channels, height, width) are too small for network='conv', which "
+            f"takes height and width from {MIN_IMAGE_SIZE} up. If channels come last, pass X.transpose(0, 3, 1, 2); "
+            "if these are no images, pass network='mlp'."
+        )
+
+
+def check_n_samples(n_samples, n_clusters):
+    """Refuse fewer than two rows, or fewer rows than clusters."""
+    if n_samples < 2:
+        raise ValueError(
+            f"n_samples={n_samples} is too few to fit n_clusters={n_clusters}: at least 2 rows are needed."
+        )
+    if n_samples < n_clusters:
+        raise ValueError(
+            f"n_samples={n_samples} is less than n_clusters={n_clusters}. Lower n_clusters or pass more rows."
+        )
+
+
+def distinct_rows(X):
+    """Find the distinct rows, in the order of their first appearance.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, n_features)
+
+    Returns
+    -------
+    first : ndarray of shape (n_distinct,)
+        Index of the first of each.
+    inverse : ndarray of shape (N,)
+        Which distinct row each row is.
+    """
+    # Adding zero makes -0.0 and 0.0 one value; as bytes they would differ.
+    keys = np.ascontiguousarray(X + X.dtype.type(0))
+    keys = keys.view(np.dtype((np.void, keys.dtype.itemsize * keys.shape[1]))).ravel()
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[inverse.ravel()]

@@ -1,0 +1,53 @@
+"""Measures that compare a clustering with known classes."""
+
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics.cluster import contingency_matrix
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from ._constants import NOISE
+
+__all__ = ["clustering_accuracy"]
+
+
+def clustering_accuracy(y_true, y_pred):
+    """Share of rows that are right under the best one-to-one matching of clusters to classes.
+
+    The matching is found by the Hungarian algorithm. Clusters beyond the number of classes, or classes
+    beyond the number of clusters, stay unmatched and their rows count as wrong; so do noise rows.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Classes: any integers or strings.
+    y_pred : array-like of shape (n_samples,)
+        Clusters: any integers; -1 is noise and always wrong.
+
+    Returns
+    -------
+    accuracy : float
+        Between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If the two differ in length or are empty.
+
+    References
+    ----------
+    Kuhn (1955), "The Hungarian method for the assignment problem".
+
+    Examples
+    --------
+    >>> from skspc.metrics import clustering_accuracy
+    >>> clustering_accuracy([0, 0, 1, 1], [7, 7, 3, -1])
+    0.75
+    """
+    y_true, y_pred = column_or_1d(y_true), column_or_1d(y_pred)
+    check_consistent_length(y_true, y_pred)
+    if len(y_true) == 0:
+        raise ValueError("y_true and y_pred are empty; clustering_accuracy needs at least one row.")
+    kept = y_pred != NOISE
+    if not kept.any():
+        return 0.0
+    counts = contingency_matrix(y_true[kept], y_pred[kept])
+    return float(counts[linear_sum_assignment(counts, maximize=True)].sum() / len(y_true))

@@ -1,0 +1,86 @@
+"""Fully connected autoencoder for vectors."""
+
+from sklearn.base import BaseEstimator
+from torch import nn
+
+from ._common import default_latent_size
+from ._layers import MemberBatchNorm, MemberLinear
+
+
+class MLPNetwork(BaseEstimator):
+    """Settings of a fully connected autoencoder with a linear output layer.
+
+    Hidden layers have batch normalisation and leaky ReLU; the decoder mirrors the encoder.
+
+    Parameters
+    ----------
+    latent_size : int or "auto", default="auto"
+        Number of latents m. "auto" is a twelfth of the number of features, at least 10 (or the number of features,
+        if that is less) and at most 50.
+    hidden : tuple of int, default=(256, 256)
+        Widths of the encoder's hidden layers.
+    noise : float, default=0.1
+        Standard deviation of the Gaussian noise added to the latents in training, in units of each latent's own
+        standard deviation over the batch.
+
+    Examples
+    --------
+    >>> from skspc import SPCClustering
+    >>> from skspc.networks import MLPNetwork
+    >>> model = SPCClustering(n_clusters=3, network=MLPNetwork(hidden=(64,)))
+    """
+
+    def __init__(self, latent_size="auto", hidden=(256, 256), noise=0.1):
+        self.latent_size = latent_size
+        self.hidden = hidden
+        self.noise = noise
+
+    def build(self, input_shape, generators):
+        """Build K autoencoders as one torch module.
+
+        Parameters
+        ----------
+        input_shape : tuple
+            Images are flattened.
+        generators : list of torch.Generator
+            One a member, for its initial weights.
+
+        Returns
+        -------
+        autoencoder : torch.nn.Module
+            With ``encode``: (K, B, *input_shape) -> (K, B, m) and ``decode`` back.
+        """
+        latent_size = default_latent_size(self.latent_size, input_shape)
+        return MLPAutoencoder(input_shape, self.hidden, latent_size, generators)
+
+
+class MLPAutoencoder(nn.Module):
+    """K fully connected autoencoders as one module; see `MLPNetwork`."""
+
+    def __init__(self, input_shape, hidden, latent_size, generators):
+        super().__init__()
+        self.input_shape = tuple(input_shape)
+        self.latent_size = latent_size
+        n_inputs = 1
+        for length in input_shape:
+            n_inputs *= length
+        self.encoder = _stack([n_inputs, *hidden, latent_size], generators)
+        self.decoder = _stack([latent_size, *reversed(hidden), n_inputs], generators)
+
+    def encode(self, x):
+        return self.encoder(x.flatten(2))  # (K, B, m)
+
+    def decode(self, z):
+        return self.decoder(z).unflatten(2, self.input_shape)  # (K, B, *input_shape)
+
+
+def _stack(widths, generators):
+    """Affine layers of the given widths, normalised and activated except for the last."""
+    layers = []
+    for n_in, n_out in zip(widths[:-2], widths[1:-1], strict=True):
+        layers += [
+            MemberLinear(n_in, n_out, generators),
+            MemberBatchNorm(n_out, generators),
+            nn.LeakyReLU(),
+        ]
+    return nn.Sequential(*layers, MemberLinear(widths[-2], widths[-1], generators))
