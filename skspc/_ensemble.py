@@ -75,7 +75,7 @@ class Ensemble:
         self.seed, self.n_members = seed, n_members
         self.noise, self.device = network.noise, device
         self.autoencoder = network.build(input_shape, self._generators(WEIGHTS)).to(device)
-        self.heads = None  # drawn by reset_heads, once the number of clusters is settled
+        self.heads = torch.nn.Sequential()  # drawn by reset_heads, once the number of clusters is settled
 
     def _generators(self, *path):
         """One generator a member, each from a seed of its own."""
@@ -96,9 +96,9 @@ class Ensemble:
             "reconstruction": l1 loss a member, mean over the last epoch.
         """
 
-        def batch_losses(rows):
+        def batch_losses(rows, generator):
             x = X[rows]  # (K, B, *input_shape)
-            decoded = self.autoencoder.decode(self._noisy_latents(x))
+            decoded = self.autoencoder.decode(self._noisy_latents(x, generator))
             return {"reconstruction": reconstruction_loss(decoded, x).mean(dim=1)}
 
         self.autoencoder.train()
@@ -129,9 +129,9 @@ class Ensemble:
         targets = torch.as_tensor(targets, device=self.device).clamp(min=0)
         members = torch.arange(self.n_members, device=self.device)[:, None]
 
-        def batch_losses(rows):
+        def batch_losses(rows, generator):
             x, chosen = X[rows], selected[members, rows]
-            latents = self._noisy_latents(x)
+            latents = self._noisy_latents(x, generator)
             cross_entropy = pseudo_label_loss(self.heads(latents), targets[members, rows])
             losses = {"pseudo_label": (cross_entropy * chosen).mean(dim=1)}
             if reconstruction != "none":
@@ -150,20 +150,20 @@ class Ensemble:
         targets = torch.as_tensor(labels[kept], device=self.device)
         members = torch.arange(self.n_members, device=self.device)[:, None]
 
-        def batch_losses(rows):
+        def batch_losses(rows, generator):
             logits = self.heads(latents[members, rows])
             return {"pseudo_label": pseudo_label_loss(logits, targets[rows]).mean(dim=1)}
 
         self.heads.train()
         return self._optimise(batch_losses, self.heads.parameters(), len(kept), plan, HEADS_STAGE)
 
-    def _noisy_latents(self, x):
+    def _noisy_latents(self, x, generator):
         """Encode a batch and add noise in proportion to each latent's spread over it: (K, B, m)."""
         latents = self.autoencoder.encode(x)
         if self.noise == 0:
             return latents
         spread = latents.detach().std(dim=1, keepdim=True)
-        draws = torch.randn(latents.shape, generator=self._noise_generator, device=self.device)
+        draws = torch.randn(latents.shape, generator=generator, device=self.device)
         return latents + self.noise * spread * draws
 
     def _optimise(self, batch_losses, parameters, n_rows, plan, stage):
@@ -172,18 +172,18 @@ class Ensemble:
         batch_size = min(plan.batch_size, n_rows)
         shufflers = self._generators(BATCHES, stage)
         noise_seed = derive_seed(self.seed, NOISE_STREAM, stage)
-        self._noise_generator = torch.Generator(self.device).manual_seed(noise_seed)
+        noise_generator = torch.Generator(self.device).manual_seed(noise_seed)
+        epoch_losses: list[dict] = []
         for _ in range(plan.n_epochs):
-            totals = {}
-            batches = self._epoch_batches(n_rows, batch_size, shufflers)
-            for rows in batches:
-                losses = batch_losses(rows)
+            epoch_losses.clear()
+            for rows in self._epoch_batches(n_rows, batch_size, shufflers):
+                losses = batch_losses(rows, noise_generator)
                 optimiser.zero_grad(set_to_none=True)
                 sum(loss.sum() for loss in losses.values()).backward()
                 optimiser.step()
-                for name, loss in losses.items():
-                    totals[name] = totals.get(name, 0.0) + loss.detach().mean()
-        return {name: float(total) / len(batches) for name, total in totals.items()}
+                epoch_losses.append({name: loss.detach().mean() for name, loss in losses.items()})
+        names = epoch_losses[0] if epoch_losses else ()
+        return {name: float(torch.stack([losses[name] for losses in epoch_losses]).mean()) for name in names}
 
     def _epoch_batches(self, n_rows, batch_size, shufflers):
         """Shuffle rows for each member: a tensor (steps, K, batch_size).
@@ -210,8 +210,7 @@ class Ensemble:
         """
         self.autoencoder.eval()
         chunks = [
-            self.autoencoder.encode(chunk.expand(self.n_members, *chunk.shape))
-            for chunk in X.split(ROWS_PER_CHUNK)
+            self.autoencoder.encode(chunk.expand(self.n_members, *chunk.shape)) for chunk in X.split(ROWS_PER_CHUNK)
         ]
         return to_numpy(torch.cat(chunks, dim=1))
 
@@ -233,7 +232,7 @@ class Ensemble:
     def to(self, device, dtype=torch.float32):
         """Copy the ensemble to a device and a dtype."""
         moved = copy.copy(self)
-        moved.device, moved._noise_generator = device, None
+        moved.device = device
         moved.autoencoder = copy.deepcopy(self.autoencoder).to(device, dtype)
         moved.heads = copy.deepcopy(self.heads).to(device, dtype)
         return moved

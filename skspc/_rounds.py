@@ -59,7 +59,7 @@ class Labellings:
 class Round:
     """What must be kept of a round in case it is the best."""
 
-    consensus: Consensus
+    consensus: Consensus | None
     latents: np.ndarray
     encoders: dict
 
@@ -114,7 +114,8 @@ def run_rounds(X, ensemble, n_clusters, settings, report):
     -------
     result : RoundsResult
     """
-    history, best, names = [], None, None
+    history: list[dict] = []
+    best, names = None, None
     clock = Stopwatch()
     losses = ensemble.pretrain(X, settings.pretraining)
     while True:
@@ -122,9 +123,7 @@ def run_rounds(X, ensemble, n_clusters, settings, report):
         latents = ensemble.encode(X)
         _check_finite(latents)
         clock.lap("encode")
-        found = cluster_spaces(
-            latents, n_clusters, settings, derive_seed(ensemble.seed, LABELLING, len(history))
-        )
+        found = cluster_spaces(latents, n_clusters, settings, derive_seed(ensemble.seed, LABELLING, len(history)))
         if not history:
             n_clusters = _settle_n_clusters(found, n_clusters)
         labellings = keep_exact(found, n_clusters)

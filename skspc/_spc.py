@@ -45,8 +45,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     vote. Rows on which all agree become pseudo-labels that train encoder and classifier, the others train by
     reconstruction. This repeats until the number of agreed rows stops growing [1]_.
 
-    Images are scaled by one range to [-1, 1] (uint8: 0..255) and clipped to it in `predict`; vectors are standardised per
-    feature. Equal rows are one row to the whole method, and share their label.
+    Images are scaled by one range to [-1, 1] (uint8: 0..255) and clipped to it in `predict`; vectors are standardised
+    per feature. Equal rows are one row to the whole method, and share their label.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     n_estimators : int, default=5
         Number of autoencoders K in the ensemble (the paper: 15).
     clusterer : {"hdbscan", "gmm"} or object with ``fit_predict``, default="hdbscan"
-        What labels the reduced latents; negative labels are noise. A copy is made for each labelling, with ``n_clusters``
-        (or ``n_components``) and ``random_state`` set if it has them.
+        What labels the reduced latents; negative labels are noise. A copy is made for each labelling, with
+        ``n_clusters`` (or ``n_components``) and ``random_state`` set if it has them.
     reducer : "umap", object with ``fit_transform``, or None, default="umap"
         What reduces the latents for the clusterer; with None it sees the latents themselves.
     network : {"auto", "conv", "mlp"} or instance, default="auto"
@@ -365,8 +365,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def score(self, X, y=None):
         """Mean share of the members' classifiers that agree with `predict`.
 
-        It needs no truth, and tells how sure the ensemble is of these rows. It is not for choosing ``n_clusters``: fewer
-        clusters are easier to agree on, and one cluster scores 1.
+        It needs no truth, and tells how sure the ensemble is of these rows. It is not for choosing ``n_clusters``:
+        fewer clusters are easier to agree on, and one cluster scores 1.
 
         Parameters
         ----------

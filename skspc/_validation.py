@@ -1,7 +1,6 @@
 """Checks of the input and of what scikit-learn's parameter constraints cannot say."""
 
 import math
-import numbers
 
 import numpy as np
 
@@ -27,7 +26,7 @@ def flatten_images(X):
     """
     if not hasattr(X, "shape"):
         X = np.asarray(X) if _depth(X) > 2 else X
-    shape = getattr(X, "shape", ())
+    shape = tuple(getattr(X, "shape", ()))
     if len(shape) not in (3, 4):
         return X, None
     X = np.asarray(X)
@@ -69,7 +68,7 @@ def check_image_shape(image_shape, implied, n_features):
     """
     if image_shape is None:
         return implied
-    whole = all(isinstance(length, numbers.Integral) and length > 0 for length in image_shape)
+    whole = all(isinstance(length, (int, np.integer)) and length > 0 for length in image_shape)
     if len(image_shape) not in (2, 3) or not whole:
         raise ValueError(
             f"image_shape={image_shape!r} must be (height, width) or (channels, height, width), "

@@ -38,9 +38,7 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
     McInnes, Healy & Melville (2018), "UMAP: Uniform Manifold Approximation and Projection".
     """
 
-    def __init__(
-        self, n_neighbors="auto", n_components=2, min_dist=0.0, n_epochs=N_EPOCHS, random_state=None
-    ):
+    def __init__(self, n_neighbors="auto", n_components=2, min_dist=0.0, n_epochs=N_EPOCHS, random_state=None):
         self.n_neighbors = n_neighbors
         self.n_components = n_components
         self.min_dist = min_dist

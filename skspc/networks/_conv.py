@@ -1,5 +1,7 @@
 """Convolutional autoencoder for images."""
 
+from itertools import pairwise
+
 import torch.nn.functional as F
 from sklearn.base import BaseEstimator
 from torch import nn
@@ -69,9 +71,7 @@ class ConvNetwork(BaseEstimator):
             With ``encode``: (K, B, C, H, W) -> (K, B, m) and ``decode`` back.
         """
         latent_size = default_latent_size(self.latent_size, input_shape)
-        return ConvAutoencoder(
-            input_shape, self.channels, self.convolutions_per_stage, latent_size, generators
-        )
+        return ConvAutoencoder(input_shape, self.channels, self.convolutions_per_stage, latent_size, generators)
 
 
 class ConvAutoencoder(nn.Module):
@@ -91,8 +91,8 @@ class ConvAutoencoder(nn.Module):
         self.map_shape = (widths[-1], *sizes[-1])
         n_flat = widths[-1] * sizes[-1][0] * sizes[-1][1]
 
-        down = []
-        for n_in, n_out in zip(widths, widths[1:], strict=False):
+        down: list[nn.Module] = []
+        for n_in, n_out in pairwise(widths):
             for _ in range(convolutions_per_stage - 1):
                 down += self._activated(MemberConv2d(n_in, n_out, 1, generators), n_out)
                 n_in = n_out
@@ -102,7 +102,7 @@ class ConvAutoencoder(nn.Module):
 
         self.from_latent = MemberLinear(latent_size, n_flat, generators)
         self.from_latent_norm = MemberBatchNorm(n_flat, generators)
-        up = []
+        up: list[nn.Module] = []
         for stage in range(len(channels[: len(sizes) - 1]), 0, -1):
             n_in, n_out = widths[stage], widths[stage - 1]
             layer = MemberConvTranspose2d(n_in, n_out, sizes[stage - 1], generators)

@@ -1,5 +1,7 @@
 """Fully connected autoencoder for vectors."""
 
+from itertools import pairwise
+
 from sklearn.base import BaseEstimator
 from torch import nn
 
@@ -76,8 +78,8 @@ class MLPAutoencoder(nn.Module):
 
 def _stack(widths, generators):
     """Affine layers of the given widths, normalised and activated except for the last."""
-    layers = []
-    for n_in, n_out in zip(widths[:-2], widths[1:-1], strict=True):
+    layers: list[nn.Module] = []
+    for n_in, n_out in pairwise(widths[:-1]):
         layers += [
             MemberLinear(n_in, n_out, generators),
             MemberBatchNorm(n_out, generators),
