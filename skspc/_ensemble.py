@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from ._constants import NOISE
-from ._device import to_numpy
+from ._device import threads_for, to_numpy
 from ._seeding import BATCHES, HEADS, NOISE_STREAM, WEIGHTS, derive_seed
 from .networks._heads import build_heads
 from .networks._losses import pseudo_label_loss, reconstruction_loss
@@ -102,7 +102,8 @@ class Ensemble:
             return {"reconstruction": reconstruction_loss(decoded, x).mean(dim=1)}
 
         self.autoencoder.train()
-        return self._optimise(batch_losses, self.autoencoder.parameters(), len(X), plan, PRETRAINING_STAGE)
+        with threads_for(self._values_in_step(X, plan)):
+            return self._optimise(batch_losses, self.autoencoder.parameters(), len(X), plan, PRETRAINING_STAGE)
 
     def train_on_pseudo_labels(self, X, targets, selected, reconstruction, plan, stage):
         """Train encoders, decoders and heads on the paper's Eq. (2).
@@ -141,7 +142,8 @@ class Ensemble:
 
         self.autoencoder.train()
         parameters = [*self.autoencoder.parameters(), *self.heads.parameters()]
-        return self._optimise(batch_losses, parameters, len(X), plan, stage)
+        with threads_for(self._values_in_step(X, plan)):
+            return self._optimise(batch_losses, parameters, len(X), plan, stage)
 
     def train_heads(self, latents, labels, plan):
         """Train the heads on frozen latents (K, N, m) and labels (N,); noise rows are left out."""
@@ -155,7 +157,8 @@ class Ensemble:
             return {"pseudo_label": pseudo_label_loss(logits, targets[rows]).mean(dim=1)}
 
         self.heads.train()
-        return self._optimise(batch_losses, self.heads.parameters(), len(kept), plan, HEADS_STAGE)
+        with threads_for(self._values_in_step(latents[0], plan)):
+            return self._optimise(batch_losses, self.heads.parameters(), len(kept), plan, HEADS_STAGE)
 
     def _noisy_latents(self, x, generator):
         """Encode a batch and add noise in proportion to each latent's spread over it: (K, B, m)."""
@@ -184,6 +187,10 @@ class Ensemble:
                 epoch_losses.append({name: loss.detach().mean() for name, loss in losses.items()})
         names = epoch_losses[0] if epoch_losses else ()
         return {name: float(torch.stack([losses[name] for losses in epoch_losses]).mean()) for name in names}
+
+    def _values_in_step(self, rows, plan):
+        """Input values that one optimiser step reads, over all members."""
+        return self.n_members * plan.batch_size * rows[0].numel()
 
     def _epoch_batches(self, n_rows, batch_size, shufflers):
         """Shuffle rows for each member: a tensor (steps, K, batch_size).
