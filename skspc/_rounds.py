@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
 from ._consensus import Consensus, find_consensus, select_agreed
@@ -28,6 +29,7 @@ class RoundSettings:
     concatenate: bool
     max_iter: int
     n_iter_no_change: int
+    n_jobs: int | None
     pretraining: TrainingPlan
     training: TrainingPlan
     heads: TrainingPlan
@@ -159,10 +161,10 @@ def cluster_spaces(latents, n_clusters, settings, seed):
     spaces = list(latents)
     if settings.concatenate and len(latents) > 1:
         spaces.append(np.concatenate(spaces, axis=1))
-    return [
-        label_space(space, settings.clusterer, settings.reducer, n_clusters, derive_seed(seed, i))
+    return Parallel(n_jobs=settings.n_jobs)(
+        delayed(label_space)(space, settings.clusterer, settings.reducer, n_clusters, derive_seed(seed, i))
         for i, space in enumerate(spaces)
-    ]
+    )
 
 
 def keep_exact(found, n_clusters):

@@ -87,7 +87,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     device : str or torch.device, default="auto"
         "auto" is CUDA where available, else the CPU.
     n_jobs : None or int, default=None
-        Reserved for members trained in parallel; labels do not depend on it.
+        Labellings of a round made at once, by joblib; None is 1 unless in a ``joblib.parallel_config``. Labels do not
+        depend on it. Each new process compiles umap-learn first (some 10 seconds), which pays for some thousand rows.
     random_state : None, int or RandomState, default=None
         An int makes labels the same on every run on one machine. No global random state is changed by an int; None and
         an instance of RandomState are drawn from once.
@@ -303,6 +304,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             concatenate=self.concatenate,
             max_iter=self.max_iter,
             n_iter_no_change=self.n_iter_no_change,
+            n_jobs=self.n_jobs,
             pretraining=plan(self.pretrain_epochs, PRETRAIN_EPOCHS, MIN_PRETRAIN_STEPS),
             training=plan(self.epochs, ROUND_EPOCHS, MIN_ROUND_STEPS),
             heads=plan("auto", HEAD_EPOCHS, MIN_HEAD_STEPS),

@@ -57,12 +57,12 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
         self
         """
         n_rows = len(X)
-        largest = max(_MIN_CLUSTER_SIZE, n_rows // (2 * self.n_clusters))
-        tree = single_linkage_tree(X, min(self.min_samples, largest, n_rows - 1))
-        sizes = cluster_sizes_to_try(largest, _MIN_CLUSTER_SIZE)
+        balanced = n_rows // (2 * self.n_clusters)
+        tree = single_linkage_tree(X, max(1, min(self.min_samples, balanced)))
+        sizes = cluster_sizes_to_try(balanced, _MIN_CLUSTER_SIZE)
         labels = cut_tree_exactly(tree, self.n_clusters, sizes)
         if labels is None:
-            labels = excess_of_mass(tree, largest)
+            labels = excess_of_mass(tree, sizes[0])
         self.labels_ = labels.astype(np.int64)
         self.n_clusters_ = int(self.labels_.max()) + 1 if (self.labels_ != NOISE).any() else 0
         return self

@@ -1,0 +1,45 @@
+"""Fixtures shared by all tests."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import make_blobs
+from threadpoolctl import threadpool_limits
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread():
+    """The arrays are small: on a busy machine, threads that wait for each other are many times slower than one."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        yield
+    torch.set_num_threads(n_threads)
+
+DATA = Path(os.environ.get("SKSPC_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+# What makes a fit short. Not for accuracy.
+QUICK = {"n_estimators": 2, "pretrain_epochs": 3, "epochs": 2, "max_iter": 1, "random_state": 0}
+
+
+@pytest.fixture
+def quick():
+    return dict(QUICK)
+
+
+@pytest.fixture(scope="session")
+def blobs():
+    """Three clusters far apart: X (150, 5) and truth (150,)."""
+    return make_blobs(n_samples=150, n_features=5, centers=3, cluster_std=0.5, random_state=1)
+
+
+@pytest.fixture(scope="session")
+def usps():
+    path = DATA / "usps.npz"
+    if not path.exists():
+        pytest.skip(f"USPS is not at {path}; set SKSPC_DATA to the folder that holds usps.npz")
+    with np.load(path, allow_pickle=False) as archive:
+        return archive["images"], archive["labels"]

@@ -1,0 +1,102 @@
+"""The door to devices. No accelerator is needed: its absence, or its presence, is forged."""
+
+import numpy as np
+import pytest
+import torch
+
+from skspc._device import SMALL_STEP, inference_device, resolve_device, threads_for, to_numpy
+
+
+@pytest.fixture
+def without_cuda(monkeypatch):
+    """A machine without CUDA, whatever the machine."""
+
+    def refuse(*size, device):
+        if torch.device(device).type == "cuda":
+            raise RuntimeError("No CUDA GPUs are available\nand a second line")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch, "empty", refuse)
+
+
+@pytest.fixture
+def with_everything(monkeypatch):
+    """A machine that has every device."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch, "empty", lambda *size, device: None)
+
+
+def test_auto_is_the_cpu_where_there_is_no_cuda(without_cuda):
+    assert resolve_device("auto") == torch.device("cpu")
+
+
+def test_auto_is_cuda_where_there_is_one(with_everything):
+    assert resolve_device("auto") == torch.device("cuda")
+
+
+@pytest.mark.parametrize("device", ["cpu", torch.device("cpu")])
+def test_the_cpu_by_name_or_as_a_device(device):
+    assert resolve_device(device) == torch.device("cpu")
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:1", torch.device("cuda", 1)])
+def test_a_device_that_is_there_is_kept_with_its_index(with_everything, device):
+    assert resolve_device(device) == torch.device(device)
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:7", torch.device("cuda")])
+def test_a_device_that_is_absent_is_an_error_with_reason_and_remedy(without_cuda, device):
+    with pytest.raises(ValueError, match=r"device=.*cuda.* \(No CUDA GPUs are available\)\. Pass device='auto'"):
+        resolve_device(device)
+
+
+@pytest.mark.parametrize("device", ["nonsense", "", "Auto", "CPU"])
+def test_a_name_that_torch_does_not_know_is_an_error(device):
+    with pytest.raises(ValueError, match=f"device='{device}' cannot be used on this machine .* Pass device='auto'"):
+        resolve_device(device)
+
+
+def test_what_names_no_device_is_an_error():
+    with pytest.raises(ValueError, match="device=None cannot be used on this machine"):
+        resolve_device(None)
+
+
+def test_inference_falls_back_to_the_cpu(without_cuda):
+    assert inference_device("cuda") == torch.device("cpu")
+    assert inference_device("auto") == torch.device("cpu")
+
+
+def test_inference_takes_the_device_that_is_there(with_everything):
+    assert inference_device("cuda:1") == torch.device("cuda:1")
+    assert inference_device("auto") == torch.device("cuda")
+
+
+def test_inference_is_not_on_mps_which_has_no_float64(with_everything):
+    assert inference_device("mps") == torch.device("cpu")
+
+
+@pytest.fixture
+def three_threads(monkeypatch):
+    """A torch that uses three threads, and is told to use others."""
+    setting = [3]
+    monkeypatch.setattr(torch, "get_num_threads", lambda: setting[-1])
+    monkeypatch.setattr(torch, "set_num_threads", setting.append)
+
+
+@pytest.mark.parametrize("n_values, n_threads", [(1, 1), (SMALL_STEP - 1, 1), (SMALL_STEP, 3), (10**9, 3)])
+def test_small_steps_use_one_thread_and_the_callers_number_comes_back(three_threads, n_values, n_threads):
+    with threads_for(n_values):
+        assert torch.get_num_threads() == n_threads
+    assert torch.get_num_threads() == 3
+
+
+def test_the_callers_number_of_threads_comes_back_after_an_error(three_threads):
+    with pytest.raises(KeyError), threads_for(1):
+        raise KeyError
+    assert torch.get_num_threads() == 3
+
+
+def test_to_numpy_detaches():
+    array = to_numpy(torch.ones(2, 3, dtype=torch.float64, requires_grad=True))
+    assert isinstance(array, np.ndarray)
+    assert (array.shape, array.dtype) == ((2, 3), np.float64)

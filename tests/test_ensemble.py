@@ -1,0 +1,525 @@
+"""Training of K members side by side. Where members are compared, it is in float64 and without noise."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from skspc import _ensemble
+from skspc._constants import NOISE
+from skspc._ensemble import Ensemble, TrainingPlan, plan_training
+from skspc._seeding import BATCHES
+from skspc.networks import ConvNetwork, MLPNetwork
+
+CPU = torch.device("cpu")
+N, N_FEATURES, N_CLUSTERS = 40, 6, 3
+PLAN = TrainingPlan(n_epochs=3, batch_size=16, learning_rate=1e-2)
+WHOLE = TrainingPlan(n_epochs=1, batch_size=N, learning_rate=1e-2)  # one step, on all rows
+
+
+def make_rows(n_rows=N, seed=0, dtype=torch.float64):
+    """Rows on a plane, so that two latents hold them."""
+    random = np.random.default_rng(seed)
+    return torch.tensor(random.normal(size=(n_rows, 2)) @ random.normal(size=(2, N_FEATURES)), dtype=dtype)
+
+
+def make_ensemble(n_members=2, seed=0, noise=0.0, hidden=(8,), dtype=torch.float64):
+    network = MLPNetwork(latent_size=2, hidden=hidden, noise=noise)
+    ensemble = Ensemble(network, (N_FEATURES,), seed, n_members, CPU)
+    ensemble.reset_heads(N_CLUSTERS)
+    return ensemble.to(CPU, dtype)
+
+
+def make_targets(n_members=2, seed=0):
+    """Pseudo-labels (K, N), and the rows selected: about half."""
+    random = np.random.default_rng(seed)
+    return random.integers(N_CLUSTERS, size=(n_members, N)), random.random((n_members, N)) < 0.5
+
+
+def weights(module):
+    return {name: tensor.clone() for name, tensor in module.state_dict().items()}
+
+
+def are_equal(state, other):
+    return state.keys() == other.keys() and all(torch.equal(state[name], other[name]) for name in state)
+
+
+def parameters_of(module):
+    return [parameter.detach().clone() for parameter in module.parameters()]
+
+
+def outputs(ensemble, X, member=0):
+    """What one member makes of rows: latents, reconstruction and probabilities."""
+    latents = ensemble.encode(X)
+    with torch.no_grad():
+        decoded = ensemble.autoencoder.decode(torch.as_tensor(latents))
+    return latents[member], decoded[member].numpy(), ensemble.classify(latents)[member]
+
+
+def assert_same_outputs(one, other):
+    for actual, expected in zip(one, other, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-7)
+
+
+# Plan
+
+
+@pytest.mark.parametrize(
+    "n_rows, batch_size",
+    [
+        (2, 2),
+        (31, 31),
+        (32, 32),
+        (33, 32),
+        (1023, 32),
+        (1024, 64),
+        (2047, 64),
+        (2048, 128),
+        (4095, 128),
+        (4096, 256),
+        (70_000, 256),
+    ],
+)
+def test_automatic_batch_size_is_the_power_of_two_below_a_sixteenth(n_rows, batch_size):
+    assert plan_training(n_rows, 10, 0, "auto", 1e-3) == TrainingPlan(10, batch_size, 1e-3)
+
+
+def test_a_batch_is_no_larger_than_the_data():
+    assert plan_training(20, 3, 0, 64, 1e-3).batch_size == 20
+    assert plan_training(64, 3, 0, 64, 1e-3).batch_size == 64
+    assert plan_training(65, 3, 0, 64, 1e-3).batch_size == 64
+
+
+@pytest.mark.parametrize(
+    "n_rows, batch_size, min_steps, n_epochs",
+    [
+        (64, 64, 400, 400),
+        (65, 64, 400, 400),  # one full batch; the row left over makes none
+        (127, 64, 400, 400),
+        (128, 64, 400, 200),
+        (192, 64, 400, 134),  # 3 steps an epoch: 133 epochs make 399
+        (20, 64, 7, 10),
+        (64_000, 64, 400, 10),
+        (64, 64, 0, 10),
+    ],
+)
+def test_epochs_make_the_steps_asked_for_and_no_more(n_rows, batch_size, min_steps, n_epochs):
+    assert plan_training(n_rows, 10, min_steps, batch_size, 1e-3).n_epochs == n_epochs
+
+
+# Batches
+
+
+@pytest.mark.parametrize("n_rows, batch_size", [(40, 16), (17, 16), (16, 16), (5, 2)])
+def test_batches_are_full_and_hold_no_row_twice(n_rows, batch_size):
+    ensemble = make_ensemble(3)
+    batches = ensemble._epoch_batches(n_rows, batch_size, ensemble._generators(BATCHES, 1))
+    assert batches.shape == (n_rows // batch_size, 3, batch_size)
+    for member in range(3):
+        rows = batches[:, member].flatten().tolist()
+        assert len(set(rows)) == len(rows)
+        assert set(rows) <= set(range(n_rows))
+
+
+def test_members_and_epochs_have_orders_of_their_own():
+    ensemble = make_ensemble(3)
+    shufflers = ensemble._generators(BATCHES, 1)
+    orders = [
+        order.flatten().tolist()
+        for _ in range(2)
+        for order in ensemble._epoch_batches(40, 20, shufflers).transpose(0, 1)
+    ]
+    assert len({tuple(order) for order in orders}) == 6
+
+
+def test_the_row_left_over_differs_from_epoch_to_epoch():
+    ensemble = make_ensemble(1)
+    shufflers = ensemble._generators(BATCHES, 1)
+    seen = {row for _ in range(20) for row in ensemble._epoch_batches(5, 4, shufflers).flatten().tolist()}
+    assert seen == set(range(5))
+
+
+# Pretraining
+
+
+def test_pretraining_lowers_the_reconstruction_loss():
+    X, ensemble = make_rows(), make_ensemble()
+    first = ensemble.pretrain(X, WHOLE)
+    later = ensemble.pretrain(X, TrainingPlan(100, 16, 1e-2))
+    assert first.keys() == {"reconstruction"}
+    assert later["reconstruction"] < 0.3 * first["reconstruction"]
+
+
+def test_the_loss_of_pretraining_is_the_mean_absolute_difference():
+    X, ensemble = make_rows(), make_ensemble()
+    network = copy.deepcopy(ensemble.autoencoder).train()
+    x = X.expand(2, *X.shape)
+    by_hand = (network.decode(network.encode(x)) - x).abs().mean().item()
+    assert ensemble.pretrain(X, WHOLE)["reconstruction"] == pytest.approx(by_hand)
+
+
+def test_no_epochs_of_pretraining_change_nothing():
+    ensemble = make_ensemble()
+    before = ensemble.snapshot()
+    assert ensemble.pretrain(make_rows(), TrainingPlan(0, 16, 1e-2)) == {}
+    assert are_equal(ensemble.snapshot(), before)
+
+
+def test_pretraining_leaves_the_heads_alone():
+    ensemble = make_ensemble()
+    before = weights(ensemble.heads)
+    ensemble.pretrain(make_rows(), PLAN)
+    assert are_equal(weights(ensemble.heads), before)
+
+
+def test_a_batch_larger_than_the_data_is_all_of_it():
+    X, ensemble, other = make_rows(5), make_ensemble(), make_ensemble()
+    ensemble.pretrain(X, TrainingPlan(2, 64, 1e-2))
+    other.pretrain(X, TrainingPlan(2, 5, 1e-2))
+    assert are_equal(ensemble.snapshot(), other.snapshot())
+
+
+def test_images_are_trained_on_too():
+    X = torch.rand((N, 1, 8, 8), generator=torch.Generator().manual_seed(0)) * 2 - 1
+    ensemble = Ensemble(ConvNetwork(latent_size=4, channels=(4, 6)), (1, 8, 8), 0, 2, CPU)
+    ensemble.reset_heads(N_CLUSTERS)
+    first = ensemble.pretrain(X, WHOLE)["reconstruction"]
+    assert ensemble.pretrain(X, TrainingPlan(20, 16, 1e-2))["reconstruction"] < first
+    targets, selected = make_targets()
+    losses = ensemble.train_on_pseudo_labels(X, targets, selected, "all", PLAN, stage=1)
+    assert losses.keys() == {"pseudo_label", "reconstruction"}
+    assert ensemble.encode(X).shape == (2, N, 4)
+
+
+# Members do not depend on each other
+
+
+def run_all_stages(n_members, X, targets, selected, reconstruction="unagreed"):
+    ensemble = make_ensemble(n_members)
+    ensemble.pretrain(X, PLAN)
+    ensemble.train_on_pseudo_labels(X, targets, selected, reconstruction, PLAN, stage=1)
+    ensemble.train_heads(ensemble.encode(X), np.arange(N) % N_CLUSTERS, PLAN)
+    return ensemble
+
+
+def test_a_member_trains_as_if_alone():
+    X, (targets, selected) = make_rows(), make_targets(3)
+    alone = run_all_stages(1, X, targets[:1], selected[:1])
+    beside_others = run_all_stages(3, X, targets, selected)
+    assert_same_outputs(outputs(beside_others, X), outputs(alone, X))
+
+
+def test_a_member_does_not_see_the_pseudo_labels_of_another():
+    X, (targets, selected) = make_rows(), make_targets()
+    other_targets, other_selected = targets.copy(), selected.copy()
+    other_targets[1], other_selected[1] = 0, True
+    one = run_all_stages(2, X, targets, selected)
+    other = run_all_stages(2, X, other_targets, other_selected)
+    assert_same_outputs(outputs(one, X), outputs(other, X))
+    assert not np.allclose(outputs(one, X, member=1)[0], outputs(other, X, member=1)[0])
+
+
+def test_members_begin_and_end_unlike_each_other():
+    X, ensemble = make_rows(), make_ensemble()
+    assert not np.allclose(outputs(ensemble, X)[0], outputs(ensemble, X, member=1)[0])
+    ensemble.pretrain(X, PLAN)
+    assert not np.allclose(outputs(ensemble, X)[0], outputs(ensemble, X, member=1)[0])
+
+
+# Pseudo-labels
+
+
+def train(targets, selected, reconstruction="unagreed", plan=PLAN, stage=1):
+    ensemble = make_ensemble()
+    losses = ensemble.train_on_pseudo_labels(make_rows(), targets, selected, reconstruction, plan, stage)
+    return ensemble, losses
+
+
+def assert_same_training(one, other):
+    assert are_equal(one.snapshot(), other.snapshot())
+    assert are_equal(weights(one.heads), weights(other.heads))
+
+
+@pytest.mark.parametrize("anything", [NOISE, 0, N_CLUSTERS - 1])
+@pytest.mark.parametrize("reconstruction", ["unagreed", "all", "none"])
+def test_the_pseudo_labels_of_rows_not_selected_are_not_read(anything, reconstruction):
+    targets, selected = make_targets()
+    one, _ = train(targets, selected, reconstruction)
+    other, _ = train(np.where(selected, targets, anything), selected, reconstruction)
+    assert_same_training(one, other)
+
+
+def test_the_pseudo_labels_of_rows_not_selected_may_be_out_of_range():
+    targets, selected = make_targets()
+    one, _ = train(targets, selected)
+    other, _ = train(np.where(selected, targets, N_CLUSTERS), selected)
+    assert_same_training(one, other)
+
+
+def test_the_pseudo_labels_of_selected_rows_are_read():
+    targets, selected = make_targets()
+    one, _ = train(targets, selected)
+    other, _ = train(np.where(selected, (targets + 1) % N_CLUSTERS, targets), selected)
+    assert not are_equal(one.snapshot(), other.snapshot())
+
+
+def test_pseudo_labels_are_learnt():
+    X = make_rows()
+    targets = np.tile((X[:, 0] > 0).long().numpy(), (2, 1))
+    ensemble, losses = train(targets, np.ones((2, N), dtype=bool), "all", TrainingPlan(100, 16, 1e-2))
+    assert losses["pseudo_label"] < 0.2
+    assert (ensemble.classify(ensemble.encode(X)).argmax(axis=2) == targets).mean() > 0.95
+
+
+@pytest.mark.parametrize("reconstruction", ["unagreed", "all", "none"])
+def test_the_losses_are_those_of_equation_2(reconstruction):
+    X, (targets, selected) = make_rows(), make_targets()
+    before = make_ensemble()
+    network, x = before.autoencoder.train(), X.expand(2, *X.shape)
+    latents = network.encode(x)
+    l1 = (network.decode(latents) - x).abs().mean(dim=2)  # (K, N)
+    logits, chosen = before.heads(latents), torch.tensor(selected)
+    cross_entropy = -F.log_softmax(logits, dim=2).gather(2, torch.tensor(targets)[:, :, None])[:, :, 0]
+    expected = {"pseudo_label": (cross_entropy * chosen).mean().item()}
+    if reconstruction != "none":
+        expected["reconstruction"] = (l1 if reconstruction == "all" else l1 * ~chosen).mean().item()
+    _, losses = train(targets, selected, reconstruction, WHOLE)
+    assert losses == pytest.approx(expected)
+
+
+def decoder_changes(reconstruction, selected):
+    before = parameters_of(make_ensemble().autoencoder.decoder)
+    ensemble, _ = train(make_targets()[0], selected, reconstruction)
+    after = parameters_of(ensemble.autoencoder.decoder)
+    return not all(torch.equal(*pair) for pair in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize(
+    "reconstruction, all_selected, changes",
+    [
+        ("none", False, False),
+        ("none", True, False),
+        ("unagreed", True, False),
+        ("unagreed", False, True),
+        ("all", True, True),
+        ("all", False, True),
+    ],
+)
+def test_the_decoder_trains_on_the_rows_that_the_mode_names(reconstruction, all_selected, changes):
+    assert decoder_changes(reconstruction, np.full((2, N), all_selected)) is changes
+
+
+def test_unagreed_and_all_are_the_same_where_no_row_is_selected():
+    targets, nothing = make_targets()[0], np.zeros((2, N), dtype=bool)
+    one, losses = train(targets, nothing, "unagreed")
+    other, _ = train(targets, nothing, "all")
+    assert_same_training(one, other)
+    assert losses["pseudo_label"] == 0
+
+
+def test_nothing_to_learn_changes_no_parameter():
+    before = make_ensemble()
+    ensemble, losses = train(make_targets()[0], np.zeros((2, N), dtype=bool), "none")
+    assert losses == {"pseudo_label": 0.0}
+    for part in ("autoencoder", "heads"):
+        pairs = zip(parameters_of(getattr(before, part)), parameters_of(getattr(ensemble, part)), strict=True)
+        assert all(torch.equal(*pair) for pair in pairs)
+
+
+# Randomness
+
+
+def test_the_same_seed_makes_the_same_ensemble_and_another_does_not():
+    X, ensembles = make_rows(), [make_ensemble(seed=seed, noise=0.3) for seed in (1, 1, 2)]
+    for ensemble in ensembles:
+        ensemble.pretrain(X, PLAN)
+        ensemble.train_on_pseudo_labels(X, *make_targets(), "all", PLAN, stage=1)
+    assert_same_training(ensembles[0], ensembles[1])
+    assert not are_equal(ensembles[0].snapshot(), ensembles[2].snapshot())
+
+
+def test_stages_have_random_streams_of_their_own():
+    one, _ = train(*make_targets(), stage=1)
+    other, _ = train(*make_targets(), stage=2)
+    assert not are_equal(one.snapshot(), other.snapshot())
+
+
+def test_torchs_global_state_is_left_alone():
+    state = torch.get_rng_state()
+    X, ensemble = make_rows(), make_ensemble(noise=0.3)
+    ensemble.pretrain(X, PLAN)
+    ensemble.train_on_pseudo_labels(X, *make_targets(), "all", PLAN, stage=1)
+    ensemble.train_heads(ensemble.encode(X), np.arange(N) % N_CLUSTERS, PLAN)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_torchs_global_state_does_not_matter():
+    X, ensembles = make_rows(), []
+    for seed in (0, 1):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            ensembles.append(make_ensemble(noise=0.3))
+            ensembles[-1].pretrain(X, PLAN)
+    assert_same_training(*ensembles)
+
+
+def test_new_heads_are_drawn_from_the_seed():
+    ensemble = make_ensemble(dtype=torch.float32)
+    first = weights(ensemble.heads)
+    ensemble.train_heads(ensemble.encode(make_rows(dtype=torch.float32)), np.arange(N) % N_CLUSTERS, PLAN)
+    assert not are_equal(weights(ensemble.heads), first)
+    ensemble.reset_heads(N_CLUSTERS)
+    assert are_equal(weights(ensemble.heads), first)
+    ensemble.reset_heads(7)
+    assert ensemble.classify(np.zeros((2, 1, 2), dtype=np.float32)).shape == (2, 1, 7)
+
+
+def test_noise_is_in_units_of_each_latents_spread():
+    X, ensemble = make_rows(4000), make_ensemble(noise=0.25)
+    x = X.expand(2, *X.shape)
+    with torch.no_grad():
+        clean = ensemble.autoencoder.train().encode(x)
+        noise = ensemble._noisy_latents(x, torch.Generator().manual_seed(0)) - clean
+    ratio = (noise.std(dim=1) / clean.std(dim=1)).numpy()
+    np.testing.assert_allclose(ratio, np.full((2, 2), 0.25), rtol=0.05)
+    np.testing.assert_allclose((noise.mean(dim=1) / clean.std(dim=1)).numpy(), np.zeros((2, 2)), atol=0.02)
+
+
+def test_noise_makes_training_another():
+    X, quiet, noisy = make_rows(), make_ensemble(), make_ensemble(noise=0.3)
+    quiet.pretrain(X, PLAN)
+    noisy.pretrain(X, PLAN)
+    assert not are_equal(quiet.snapshot(), noisy.snapshot())
+
+
+# Encoding and classifying
+
+
+def test_encoding_changes_nothing_and_repeats():
+    X, ensemble = make_rows(), make_ensemble(noise=0.3)
+    ensemble.pretrain(X, PLAN)
+    before = ensemble.snapshot()
+    latents = ensemble.encode(X)
+    assert latents.tolist() == ensemble.encode(X).tolist()
+    assert are_equal(ensemble.snapshot(), before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_latents_are_numpy_of_the_dtype_of_the_rows(dtype):
+    latents = make_ensemble(dtype=dtype).encode(make_rows(dtype=dtype))
+    assert isinstance(latents, np.ndarray)
+    assert latents.shape == (2, N, 2)
+    assert latents.dtype == {torch.float32: np.float32, torch.float64: np.float64}[dtype]
+
+
+def test_all_members_encode_the_same_rows():
+    X, ensemble = make_rows(), make_ensemble()
+    with torch.no_grad():
+        expected = ensemble.autoencoder.eval().encode(torch.stack([X, X]))
+    np.testing.assert_allclose(ensemble.encode(X), expected.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rows_per_chunk", [1, 7, N - 1, N, N + 1])
+def test_latents_do_not_depend_on_chunks(monkeypatch, rows_per_chunk):
+    X, ensemble = make_rows(), make_ensemble()
+    ensemble.pretrain(X, PLAN)
+    expected = ensemble.encode(X)
+    monkeypatch.setattr(_ensemble, "ROWS_PER_CHUNK", rows_per_chunk)
+    np.testing.assert_allclose(ensemble.encode(X), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_many_rows_are_encoded_in_order():
+    X, ensemble = make_rows(1100), make_ensemble()
+    latents = ensemble.encode(X)
+    np.testing.assert_allclose(latents[:, [0, 511, 512, 1099]], ensemble.encode(X[[0, 511, 512, 1099]]), rtol=1e-10)
+
+
+def test_training_goes_on_in_training_mode_after_encoding():
+    X, ensemble, other = make_rows(), make_ensemble(), make_ensemble()
+    ensemble.encode(X)
+    ensemble.pretrain(X, PLAN)
+    other.pretrain(X, PLAN)
+    assert are_equal(ensemble.snapshot(), other.snapshot())
+
+
+def test_probabilities_are_a_softmax_of_the_heads():
+    ensemble = make_ensemble()
+    latents = np.random.default_rng(0).normal(size=(2, 5, 2))
+    logits = ensemble.heads(torch.tensor(latents)).detach().numpy()
+    expected = np.exp(logits) / np.exp(logits).sum(axis=2, keepdims=True)
+    np.testing.assert_allclose(ensemble.classify(latents), expected, rtol=1e-12)
+
+
+# Heads
+
+
+def test_training_heads_leaves_encoders_and_decoders_alone():
+    X, ensemble = make_rows(), make_ensemble()
+    before = ensemble.snapshot()
+    losses = ensemble.train_heads(ensemble.encode(X), np.arange(N) % N_CLUSTERS, PLAN)
+    assert are_equal(ensemble.snapshot(), before)
+    assert losses.keys() == {"pseudo_label"}
+
+
+def test_heads_learn_labels_of_latents():
+    labels = np.arange(N) % N_CLUSTERS
+    centers = np.array([[0, 3], [3, -3], [-3, -3]])
+    latents = centers[labels] + 0.1 * np.random.default_rng(0).normal(size=(2, N, 2))
+    ensemble = make_ensemble()
+    ensemble.train_heads(latents, labels, TrainingPlan(60, 16, 1e-2))
+    assert (ensemble.classify(latents).argmax(axis=2) == labels).all()
+
+
+def test_noise_rows_are_left_out_of_the_training_of_heads():
+    labels, latents = np.arange(N) % N_CLUSTERS, np.random.default_rng(0).normal(size=(2, N, 2))
+    labels[::4] = NOISE
+    one, other = make_ensemble(), make_ensemble()
+    one.train_heads(latents, labels, PLAN)
+    latents[:, ::4] = np.nan
+    other.train_heads(latents, labels, PLAN)
+    assert are_equal(weights(one.heads), weights(other.heads))
+
+
+def test_one_row_is_enough_for_heads():
+    ensemble = make_ensemble()
+    ensemble.train_heads(np.ones((2, 2, 2)), np.array([1, NOISE]), TrainingPlan(50, 16, 1e-1))
+    assert (ensemble.classify(np.ones((2, 1, 2))).argmax(axis=2) == 1).all()
+
+
+# Copies
+
+
+def test_a_snapshot_is_brought_back():
+    X, ensemble = make_rows(), make_ensemble()
+    ensemble.pretrain(X, PLAN)
+    latents, state = ensemble.encode(X), ensemble.snapshot()
+    ensemble.pretrain(X, PLAN)
+    assert not np.allclose(ensemble.encode(X), latents)
+    ensemble.restore(state)
+    assert ensemble.encode(X).tolist() == latents.tolist()
+
+
+def test_a_snapshot_does_not_follow_training():
+    X, ensemble = make_rows(), make_ensemble()
+    state = ensemble.snapshot()
+    kept = copy.deepcopy(state)
+    ensemble.pretrain(X, PLAN)
+    ensemble.restore(state)
+    ensemble.pretrain(X, PLAN)
+    assert are_equal(state, kept)
+
+
+def test_a_copy_in_float64_leaves_the_original_alone():
+    X, ensemble = make_rows(dtype=torch.float32), make_ensemble(dtype=torch.float32)
+    before, heads = ensemble.snapshot(), weights(ensemble.heads)
+    double = ensemble.to(CPU, torch.float64)
+    np.testing.assert_allclose(double.encode(X.double()), ensemble.encode(X), rtol=1e-4, atol=1e-5)
+    double.pretrain(X.double(), PLAN)
+    double.train_heads(double.encode(X.double()), np.arange(N) % N_CLUSTERS, PLAN)
+    double.reset_heads(7)
+    assert {tensor.dtype for tensor in double.autoencoder.parameters()} == {torch.float64}
+    assert {tensor.dtype for tensor in ensemble.autoencoder.parameters()} == {torch.float32}
+    assert are_equal(ensemble.snapshot(), before)
+    assert are_equal(weights(ensemble.heads), heads)

@@ -1,0 +1,526 @@
+"""The rounds, with an ensemble that trains nothing and a clusterer that reads its labels off the latents."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from skspc._consensus import Consensus
+from skspc._constants import NOISE
+from skspc._ensemble import TrainingPlan
+from skspc._rounds import (
+    RoundSettings,
+    cluster_spaces,
+    keep_exact,
+    label_without_rounds,
+    pseudo_labels,
+    run_rounds,
+)
+
+ROWS = "the rows"  # nothing but the ensemble looks into them
+TRUTH = [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
+THREE = [0, 0, 0, 0, 1, 1, 1, 2, 2, 2]
+ONE, NONE = [0] * 10, [NOISE] * 10
+PRETRAINING, TRAINING, HEADS = (TrainingPlan(n_epochs, 16, 1e-3) for n_epochs in (7, 5, 9))
+
+
+class ReadLabels:
+    """Clusterer: the labels are the last column of the space."""
+
+    def fit_predict(self, space):
+        return space[:, -1].astype(int)
+
+
+class StubEnsemble:
+    """Encodes to the labels of a script: after r rounds of training, member k to ``script[r][k]``.
+
+    What it was asked to do is in ``log``; ``predicted`` is what its heads make of the rows.
+    """
+
+    seed = 5
+
+    def __init__(self, script, predicted=None):
+        self.script, self.predicted = script, predicted
+        self.n_members, self.stage, self.log = len(script[0]), 0, []
+
+    def pretrain(self, X, plan):
+        self.log.append(("pretrain", X, plan))
+        return {"reconstruction": 0.5}
+
+    def encode(self, X):
+        assert X is ROWS
+        labels = self.script[min(self.stage, len(self.script) - 1)]
+        return np.array(labels, dtype=np.float32)[:, :, None]  # (K, N, 1)
+
+    def reset_heads(self, n_clusters):
+        self.log.append(("reset_heads", n_clusters))
+
+    def train_on_pseudo_labels(self, X, targets, selected, reconstruction, plan, stage):
+        self.stage += 1
+        self.log.append(("train", X, targets.tolist(), selected.tolist(), reconstruction, plan, stage))
+        return {"pseudo_label": 0.1 * stage}
+
+    def snapshot(self):
+        return {"stage": self.stage}
+
+    def restore(self, state):
+        self.log.append(("restore", state["stage"]))
+
+    def train_heads(self, latents, labels, plan):
+        self.log.append(("train_heads", latents[:, :, 0].tolist(), labels.tolist(), plan))
+        return {}
+
+    def classify(self, latents):
+        n_clusters = max(self.predicted) + 1
+        return np.tile(np.eye(n_clusters)[self.predicted], (self.n_members, 1, 1))
+
+    def calls(self, name):
+        return [entry[1:] for entry in self.log if entry[0] == name]
+
+
+def make_settings(**changes):
+    settings = {
+        "clusterer": ReadLabels(),
+        "reducer": None,
+        "selection": "agreed",
+        "min_agreement": 1.0,
+        "reconstruction": "all",
+        "concatenate": False,
+        "max_iter": 10,
+        "n_iter_no_change": 2,
+        "n_jobs": None,
+        "pretraining": PRETRAINING,
+        "training": TRAINING,
+        "heads": HEADS,
+    }
+    return RoundSettings(**{**settings, **changes})
+
+
+def run(script, n_clusters=2, predicted=None, **changes):
+    """Run the rounds on a script: the result, and the ensemble."""
+    ensemble = StubEnsemble(script, predicted)
+    return run_rounds(ROWS, ensemble, n_clusters, make_settings(**changes), lambda row: None), ensemble
+
+
+def split_on(n_rows):
+    """Two labellings that differ on so many rows (at most four)."""
+    return [TRUTH, [1] * n_rows + TRUTH[n_rows:]]
+
+
+def n_agreed(result):
+    return [row["n_agreed"] for row in result.history]
+
+
+# When it ends, and which round is the result
+
+
+@pytest.mark.parametrize(
+    "differing, changes, expected, best",
+    [
+        ([3, 2, 2, 3], {}, [7, 8, 8, 7], 1),  # the first maximum, and two rounds of patience
+        ([3, 2, 2, 1], {"n_iter_no_change": 1}, [7, 8, 8], 1),
+        ([3, 2, 2, 1, 1, 1], {}, [7, 8, 8, 9, 9, 9], 3),
+        ([1, 2, 3, 4], {}, [9, 8, 7], 0),
+        ([2, 2, 2, 2], {"n_iter_no_change": 3}, [8, 8, 8, 8], 0),
+        ([4, 3, 2, 1], {"max_iter": 0}, [6], 0),
+        ([4, 3, 2, 1], {"max_iter": 2}, [6, 7, 8], 2),
+        ([4, 1, 2, 1], {"max_iter": 2}, [6, 9, 8], 1),
+        ([0, 0, 0], {}, [10], 0),  # nothing left to agree on
+        ([2, 0, 0], {}, [8, 10], 1),
+    ],
+)
+def test_rounds_end_and_the_best_is_the_first_maximum(differing, changes, expected, best):
+    result, ensemble = run([split_on(n_rows) for n_rows in differing], **changes)
+    assert n_agreed(result) == expected
+    assert result.best_iter == best
+    assert len(ensemble.calls("train")) == len(expected) - 1
+    assert result.agreed.sum() == expected[best]
+    assert (result.agreement < 1).sum() == differing[best]
+
+
+def test_rounds_are_compared_by_mean_agreement_where_as_many_rows_agree():
+    three_of_four = [[TRUTH, TRUTH, split_on(2)[1], split_on(2)[1]], [TRUTH, TRUTH, TRUTH, split_on(2)[1]]]
+    result, _ = run([*three_of_four, three_of_four[0]], n_iter_no_change=1)
+    assert n_agreed(result) == [8, 8, 8]
+    assert [row["mean_agreement"] for row in result.history] == pytest.approx([0.9, 0.95, 0.9])
+    assert result.best_iter == 1
+
+
+def test_noise_is_something_left_to_agree_on():
+    noisy = [NOISE, *TRUTH[1:]]
+    result, _ = run([[noisy, noisy]], predicted=TRUTH, n_iter_no_change=1)
+    assert n_agreed(result) == [9, 9]
+
+
+def test_the_result_is_that_of_the_best_round():
+    best, worse = split_on(1), split_on(3)
+    result, _ = run([worse, best, worse, worse])
+    assert result.labels.tolist() == TRUTH
+    assert result.member_labels.tolist() == best
+    assert result.agreement.tolist() == [0.5] + [1.0] * 9
+    assert result.agreed.tolist() == [False] + [True] * 9
+    assert result.n_clusters == 2
+
+
+def test_the_best_encoders_are_restored_before_the_heads_train():
+    best, worse = split_on(1), split_on(3)
+    _, ensemble = run([worse, best, worse, worse])
+    names = [entry[0] for entry in ensemble.log]
+    assert names[-3:] == ["restore", "reset_heads", "train_heads"]
+    assert ensemble.calls("restore") == [(1,)]
+    assert ensemble.calls("train_heads") == [(best, TRUTH, HEADS)]
+
+
+# What the ensemble is asked to do
+
+
+def test_the_stages_come_in_order_with_their_plans():
+    _, ensemble = run([split_on(2), split_on(1), split_on(0)], reconstruction="unagreed")
+    names = [entry[0] for entry in ensemble.log]
+    assert names == ["pretrain", "reset_heads", "train", "train", "restore", "reset_heads", "train_heads"]
+    assert ensemble.calls("pretrain") == [(ROWS, PRETRAINING)]
+    assert [call[0] for call in ensemble.calls("train")] == [ROWS, ROWS]
+    assert [call[3:] for call in ensemble.calls("train")] == [("unagreed", TRAINING, 1), ("unagreed", TRAINING, 2)]
+    assert ensemble.calls("reset_heads") == [(2,), (2,)]
+
+
+def test_names_of_clusters_are_kept_from_round_to_round():
+    swapped = [[1 - label for label in labels] for labels in split_on(1)]
+    result, ensemble = run([split_on(2), swapped, split_on(1), swapped])
+    targets = [call[1][0] for call in ensemble.calls("train")]
+    assert targets == [TRUTH] * 3
+    assert result.labels.tolist() == TRUTH
+
+
+def test_agreed_rows_are_selected_by_default():
+    _, ensemble = run([split_on(2), split_on(0)])
+    ((_, targets, selected, *_),) = ensemble.calls("train")
+    assert targets == [TRUTH, TRUTH]
+    assert selected == [[False] * 2 + [True] * 8] * 2
+
+
+def test_each_space_of_each_round_has_a_seed_of_its_own():
+    seeds = []
+
+    class KeepSeed(ClusterMixin, BaseEstimator):
+        def __init__(self, random_state=None):
+            self.random_state = random_state
+
+        def fit_predict(self, space, y=None):
+            seeds.append(self.random_state)
+            return space[:, -1].astype(int)
+
+    for _ in range(2):
+        run([split_on(2), split_on(1), split_on(0)], clusterer=KeepSeed(), concatenate=True)
+    assert len(seeds) == 18
+    assert seeds[:9] == seeds[9:]
+    assert len(set(seeds)) == 9
+
+
+def test_training_that_diverged_is_an_error():
+    script = [split_on(2), [TRUTH, [np.nan] * 10]]
+    with pytest.raises(FloatingPointError, match=r"Training diverged: .* Lower learning_rate, or scale the data"):
+        run(script)
+
+
+# History
+
+
+def test_a_row_of_the_history():
+    reported = []
+    ensemble = StubEnsemble([split_on(2), split_on(0)])
+    result = run_rounds(ROWS, ensemble, 2, make_settings(), reported.append)
+    assert reported == result.history
+    for row in result.history:
+        assert row["n_rows"] == 10
+        assert row["seconds"].keys() == {"train", "encode", "cluster", "vote"}
+        assert all(seconds >= 0 for seconds in row["seconds"].values())
+    figures = [{name: row[name] for name in row if name not in ("seconds", "n_rows")} for row in result.history]
+    assert figures == [
+        {
+            "round": 0,
+            "n_agreed": 8,
+            "agreed_share": 0.8,
+            "mean_agreement": 0.9,
+            "n_labellings": 2,
+            "left_out": [],
+            "losses": {"reconstruction": 0.5},
+            "training": {"n_epochs": 7, "batch_size": 16, "learning_rate": 1e-3},
+        },
+        {
+            "round": 1,
+            "n_agreed": 10,
+            "agreed_share": 1.0,
+            "mean_agreement": 1.0,
+            "n_labellings": 2,
+            "left_out": [],
+            "losses": {"pseudo_label": 0.1},
+            "training": {"n_epochs": 5, "batch_size": 16, "learning_rate": 1e-3},
+        },
+    ]
+
+
+# Labellings left out
+
+
+def test_labellings_left_out_are_recorded_with_the_reason():
+    result, _ = run([[TRUTH, THREE, ONE, NONE]], max_iter=0)
+    (row,) = result.history
+    assert row["n_labellings"] == 1
+    assert row["left_out"] == [
+        {"space": 1, "reason": "3 clusters instead of 2"},
+        {"space": 2, "reason": "1 clusters instead of 2"},
+        {"space": 3, "reason": "0 clusters instead of 2"},
+    ]
+
+
+def test_labellings_left_out_count_as_disagreeing_in_the_statistic_alone():
+    result, _ = run([[TRUTH, TRUTH, THREE]], max_iter=0)
+    (row,) = result.history
+    assert row["n_agreed"] == 0
+    assert row["mean_agreement"] == pytest.approx(2 / 3)
+    assert result.agreement.tolist() == [1.0] * 10  # of the labellings kept
+    assert result.agreed.all()
+    assert result.member_labels.tolist() == [TRUTH, TRUTH]
+
+
+def test_a_round_with_fewer_labellings_is_not_better_for_it():
+    two_of_three = [[*split_on(1), TRUTH], [TRUTH, TRUTH, THREE], [*split_on(1), TRUTH]]
+    result, _ = run(two_of_three)
+    assert n_agreed(result) == [9, 0, 9]
+    assert result.best_iter == 0
+
+
+def test_labellings_kept_alone_make_the_pseudo_labels():
+    _, ensemble = run([[TRUTH, split_on(1)[1], THREE]], max_iter=1)
+    ((_, targets, selected, *_),) = ensemble.calls("train")
+    assert targets == [TRUTH] * 3
+    assert selected == [[False] + [True] * 9] * 3
+
+
+def test_all_of_other_numbers_the_fit_goes_on_with_the_most_common_and_warns():
+    with pytest.warns(ConvergenceWarning, match=r"n_clusters=4; the fit goes on with 3, .* Lower n_clusters, or try"):
+        result, ensemble = run([[THREE, TRUTH, THREE]], n_clusters=4, max_iter=1)
+    assert result.n_clusters == 3
+    assert result.labels.tolist() == THREE
+    assert result.history[0]["left_out"] == [{"space": 1, "reason": "2 clusters instead of 3"}]
+    assert ensemble.calls("reset_heads") == [(3,), (3,)]
+
+
+def test_as_many_of_two_numbers_the_larger_is_taken():
+    with pytest.warns(ConvergenceWarning, match="the fit goes on with 3"):
+        result, _ = run([[TRUTH, THREE]], n_clusters=4, max_iter=0)
+    assert result.n_clusters == 3
+
+
+def test_nothing_but_noise_is_no_number_of_clusters():
+    with pytest.warns(ConvergenceWarning, match="the fit goes on with 2"):
+        result, _ = run([[NONE, NONE, TRUTH]], n_clusters=4, max_iter=0)
+    assert result.n_clusters == 2
+    assert result.labels.tolist() == TRUTH
+
+
+def test_a_labelling_with_the_number_asked_for_is_enough():
+    result, _ = run([[TRUTH, THREE, THREE, THREE]], max_iter=0)  # no warning
+    assert result.n_clusters == 2
+
+
+def test_clusterers_are_asked_for_the_settled_number_in_later_rounds():
+    asked = []
+
+    class KeepNumber(ClusterMixin, BaseEstimator):
+        def __init__(self, n_clusters=8):
+            self.n_clusters = n_clusters
+
+        def fit_predict(self, space, y=None):
+            asked.append(self.n_clusters)
+            return space[:, -1].astype(int)
+
+    with pytest.warns(ConvergenceWarning, match="n_clusters=4"):
+        run([split_on(1)], n_clusters=4, max_iter=1, clusterer=KeepNumber())
+    assert asked == [4, 4, 2, 2]
+
+
+def test_nothing_but_noise_at_all_is_one_cluster_without_votes():
+    with pytest.warns(ConvergenceWarning, match="n_clusters=2; the fit goes on with 1"):
+        result, ensemble = run([[NONE, NONE]])
+    assert result.labels.tolist() == [0] * 10
+    assert result.agreement.tolist() == [0.0] * 10
+    assert not result.agreed.any()
+    assert result.n_clusters == 1
+    assert result.member_labels.tolist() == [NONE]
+    assert n_agreed(result) == [0]
+    assert result.history[0]["mean_agreement"] == 0.0
+    assert ensemble.calls("train") == []
+
+
+@pytest.mark.parametrize("failing", [THREE, ONE, NONE])
+def test_where_all_fail_in_a_later_round_the_result_is_the_best_before(failing):
+    result, ensemble = run([split_on(2), split_on(1), [failing, failing], split_on(0)], n_iter_no_change=5)
+    assert n_agreed(result) == [8, 9, 0]
+    assert result.best_iter == 1
+    assert result.labels.tolist() == TRUTH
+    assert result.history[2]["n_labellings"] == 0
+    assert len(result.history[2]["left_out"]) == 2
+    assert ensemble.calls("restore") == [(1,)]
+
+
+# Rows without a vote
+
+
+def test_rows_without_a_vote_get_the_label_of_the_heads():
+    labels = [NOISE, *TRUTH[1:9], NOISE]
+    result, ensemble = run([[labels, labels]], predicted=[1, *[0] * 8, 0], max_iter=0)
+    assert result.labels.tolist() == [1, *TRUTH[1:9], 0]
+    assert result.agreement.tolist() == [0.0] + [1.0] * 8 + [0.0]
+    assert result.agreed.tolist() == [False] + [True] * 8 + [False]
+    assert result.member_labels.tolist() == [labels, labels]
+    assert ensemble.calls("train_heads")[0][1] == labels  # not trained on their own guess
+
+
+def test_heads_are_not_asked_where_every_row_has_a_vote():
+    result, _ = run([[TRUTH, [NOISE, *TRUTH[1:]]]], predicted=None, max_iter=0)  # classify would fail
+    assert result.labels.tolist() == TRUTH
+
+
+def test_heads_vote_by_the_mean_of_their_softmax():
+    class Divided(StubEnsemble):
+        def classify(self, latents):
+            return np.array([[[0.6, 0.4]] * 10, [[0.6, 0.4]] * 10, [[0.0, 1.0]] * 10])  # the mean is 0.4, 0.6
+
+    labels = [NOISE, *TRUTH[1:]]
+    settings = make_settings(max_iter=0)
+    result = run_rounds(ROWS, Divided([[labels] * 3]), 2, settings, lambda row: None)
+    assert result.labels.tolist() == [1, *TRUTH[1:]]
+
+
+# Pseudo-labels
+
+CONSENSUS = Consensus(
+    labels=np.array([0, 1, 1, NOISE]),
+    votes=np.array([2, 2, 1, 0]),
+    aligned=np.array([[0, 1, 1, NOISE], [0, 1, NOISE, NOISE]]),
+)
+
+
+@pytest.mark.parametrize("min_agreement, agreed", [(1.0, [True, True, False, False]), (0.5, [True, True, True, False])])
+def test_agreed_rows_train_on_consensus_labels(min_agreement, agreed):
+    settings = make_settings(selection="agreed", min_agreement=min_agreement)
+    targets, selected = pseudo_labels(CONSENSUS, [0, 2], 3, settings)
+    assert targets.tolist() == [[0, 1, 1, NOISE]] * 3
+    assert selected.tolist() == [agreed] * 3
+
+
+def test_all_rows_with_a_vote_train_on_consensus_labels():
+    targets, selected = pseudo_labels(CONSENSUS, [0, 2], 3, make_settings(selection="consensus"))
+    assert targets.tolist() == [[0, 1, 1, NOISE]] * 3
+    assert selected.tolist() == [[True, True, True, False]] * 3
+
+
+def test_each_member_trains_on_its_own_labels():
+    # Spaces 0 and 2 were kept: the second of three members has no labels of its own.
+    targets, selected = pseudo_labels(CONSENSUS, [0, 2], 3, make_settings(selection="own"))
+    assert targets.tolist() == [[0, 1, 1, NOISE], [NOISE] * 4, [0, 1, NOISE, NOISE]]
+    assert selected.tolist() == [[True, True, True, False], [False] * 4, [True, True, False, False]]
+
+
+def test_the_labelling_of_all_latents_is_no_members_own():
+    targets, selected = pseudo_labels(CONSENSUS, [0, 2], 2, make_settings(selection="own"))
+    assert targets.tolist() == [[0, 1, 1, NOISE], [NOISE] * 4]
+    assert not selected[1].any()
+
+
+def test_making_pseudo_labels_leaves_the_consensus_alone():
+    for selection in ("agreed", "consensus", "own"):
+        targets, _ = pseudo_labels(CONSENSUS, [0, 2], 3, make_settings(selection=selection))
+        targets[:] = 99
+    assert CONSENSUS.labels.tolist() == [0, 1, 1, NOISE]
+
+
+# Spaces
+
+
+def test_all_latents_side_by_side_make_one_more_space():
+    latents = np.array([[[0.0], [1.0]], [[0.0], [0.0]], [[5.0], [6.0]]])  # (K, N, 1)
+    shapes = []
+
+    class KeepShape(ClusterMixin, BaseEstimator):
+        def fit_predict(self, space, y=None):
+            shapes.append(space.tolist())
+            return np.zeros(len(space), dtype=int)
+
+    settings = make_settings(clusterer=KeepShape(), concatenate=True)
+    assert len(cluster_spaces(latents, 2, settings, 0)) == 4
+    assert shapes[:3] == latents.tolist()
+    assert shapes[3] == [[0.0, 0.0, 5.0], [1.0, 0.0, 6.0]]
+
+
+@pytest.mark.parametrize("n_members, concatenate, n_spaces", [(1, True, 1), (1, False, 1), (2, True, 3), (2, False, 2)])
+def test_the_number_of_labellings(n_members, concatenate, n_spaces):
+    latents = np.zeros((n_members, 4, 2))
+    assert len(cluster_spaces(latents, 1, make_settings(concatenate=concatenate), 0)) == n_spaces
+    result, _ = run([[TRUTH] * n_members], concatenate=concatenate)
+    assert result.member_labels.tolist() == [TRUTH] * n_spaces
+
+
+def test_labellings_made_at_once_are_the_same():
+    latents = np.random.default_rng(0).normal(size=(3, 30, 2))
+    settings = make_settings(clusterer=KMeans(n_init=1), concatenate=True)
+    expected = cluster_spaces(latents, 4, settings, 7)
+    with parallel_config("threading"):
+        at_once = cluster_spaces(latents, 4, replace(settings, n_jobs=2), 7)
+    assert [labels.tolist() for labels in at_once] == [labels.tolist() for labels in expected]
+
+
+def test_labellings_of_the_right_number_are_kept_in_order():
+    kept = keep_exact([np.array(labels) for labels in (THREE, TRUTH, NONE, split_on(1)[1])], 2)
+    assert kept.kept.tolist() == [TRUTH, split_on(1)[1]]
+    assert kept.spaces == [1, 3]
+    assert [entry["space"] for entry in kept.left_out] == [0, 2]
+    assert kept.n_tried == 4
+
+
+def test_no_labelling_of_the_right_number_is_an_empty_array():
+    kept = keep_exact([np.array(TRUTH)] * 3, 4)
+    assert kept.kept.shape == (0, 10)
+    assert kept.n_tried == 3
+
+
+# Without rounds
+
+
+def test_one_cluster_needs_no_training():
+    ensemble, reported = StubEnsemble([[ONE, ONE]]), []
+    result = label_without_rounds(ROWS, ensemble, np.zeros(10, dtype=int), make_settings(), reported.append)
+    assert ensemble.log == [("reset_heads", 1)]
+    assert result.labels.tolist() == [0] * 10
+    assert result.agreement.tolist() == [1.0] * 10
+    assert result.agreed.tolist() == [True] * 10
+    assert result.member_labels.tolist() == [[0] * 10]
+    assert (result.best_iter, result.n_clusters) == (0, 1)
+    assert reported == result.history
+    assert n_agreed(result) == [10]
+    assert result.history[0]["losses"] == {}
+
+
+def test_as_many_clusters_as_rows_need_no_rounds():
+    labels = np.arange(10)
+    ensemble, reported = StubEnsemble([[TRUTH, TRUTH]]), []
+    result = label_without_rounds(ROWS, ensemble, labels, make_settings(), reported.append)
+    assert [entry[0] for entry in ensemble.log] == ["pretrain", "reset_heads", "restore", "reset_heads", "train_heads"]
+    assert ensemble.calls("train_heads") == [([TRUTH, TRUTH], labels.tolist(), HEADS)]
+    assert result.labels.tolist() == labels.tolist()
+    assert result.agreed.all()
+    assert (result.best_iter, result.n_clusters, len(reported)) == (0, 10, 1)
+    assert result.history[0]["losses"] == {"reconstruction": 0.5}
+    assert result.history[0]["seconds"].keys() == {"train", "encode", "cluster", "vote"}
+
+
+def test_training_that_diverged_without_rounds_is_an_error_too():
+    ensemble = StubEnsemble([[[np.nan] * 10]])
+    with pytest.raises(FloatingPointError, match="Training diverged"):
+        label_without_rounds(ROWS, ensemble, np.arange(10), make_settings(), lambda row: None)

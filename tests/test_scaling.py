@@ -1,0 +1,181 @@
+"""Scaling, learnt in fit. Warnings are errors, so no test here divides by zero or overflows."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.preprocessing import StandardScaler
+
+from skspc._scaling import Scaling, fit_image_scaling, fit_vector_scaling
+
+CPU = torch.device("cpu")
+
+
+def scale_images(X, new=None):
+    X = np.asarray(X)
+    scaling = fit_image_scaling(X, (1, 1, X.shape[1]))
+    return scaling.apply(X if new is None else np.asarray(new), CPU, torch.float64).flatten(1).numpy()
+
+
+def scale_vectors(X, new=None):
+    X = np.asarray(X)
+    scaling = fit_vector_scaling(X, (X.shape[1],))
+    return scaling.apply(X if new is None else np.asarray(new), CPU, torch.float64).numpy()
+
+
+# Images
+
+
+def test_uint8_stands_for_0_to_255_whatever_occurs():
+    pixels = np.array([[100, 110, 120]], dtype=np.uint8)
+    np.testing.assert_allclose(scale_images(pixels), (pixels / 127.5) - 1, rtol=1e-15)
+    assert scale_images(pixels, np.array([[0, 255, 51]], dtype=np.uint8)).tolist() == [[-1.0, 1.0, -0.6]]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64, np.uint16, np.int8])
+def test_other_images_are_scaled_by_their_range(dtype):
+    pixels = np.array([[2, 4, 6], [3, 10, 2]], dtype=dtype)
+    assert scale_images(pixels).tolist() == [[-1.0, -0.5, 0.0], [-0.75, 1.0, -1.0]]
+
+
+def test_a_negative_range_is_a_range():
+    assert scale_images([[-3.0, -1.0, -2.0]]).tolist() == [[-1.0, 1.0, 0.0]]
+
+
+def test_boolean_images_become_minus_one_and_one():
+    assert scale_images(np.array([[True, False]])).tolist() == [[1.0, -1.0]]
+
+
+def test_one_range_serves_all_pixels():
+    # Not a feature at a time: the second pixel never reaches the ends.
+    assert scale_images([[0.0, 1.0], [4.0, 3.0]]).tolist() == [[-1.0, -0.5], [1.0, 0.5]]
+
+
+def test_new_images_are_clipped_to_the_range_learnt():
+    assert scale_images([[0.0, 1.0]], new=[[-5.0, 7.0], [0.5, 1.0]]).tolist() == [[-1.0, 1.0], [0.0, 1.0]]
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -7.0, 1e20])
+def test_constant_images_become_zero(value):
+    assert scale_images(np.full((2, 3), value)).tolist() == [[0.0] * 3] * 2
+
+
+def test_constant_uint8_images_are_not_centred():
+    assert scale_images(np.full((2, 2), 255, dtype=np.uint8)).tolist() == [[1.0] * 2] * 2
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-30, 1e30, 1e200, 1.7e308])
+def test_images_of_any_size_are_scaled_without_overflow(size):
+    scaled = scale_images(np.array([[-1.0, 0.0, 0.5, 1.0]]) * size)
+    np.testing.assert_allclose(scaled, [[-1.0, 0.0, 0.5, 1.0]], rtol=1e-12)
+
+
+def test_image_figures_are_plain_floats():
+    scaling = fit_image_scaling(np.array([[0.0, 2.0]], dtype=np.float32), [1, 1, 2])
+    assert scaling == Scaling(offset=1.0, scale=1.0, clip=True, input_shape=(1, 1, 2))
+    assert type(scaling.offset) is type(scaling.scale) is float
+
+
+# Vectors
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint8])
+def test_vectors_are_standardised_as_scikit_learn_does(dtype):
+    X = np.random.default_rng(0).integers(0, 200, size=(50, 4)).astype(dtype)
+    expected = StandardScaler().fit_transform(X.astype(np.float64))
+    np.testing.assert_allclose(scale_vectors(X), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_negative_integers_at_the_end_of_their_range():
+    X = np.array([[-128], [127], [-128], [127]], dtype=np.int8)
+    np.testing.assert_allclose(scale_vectors(X), [[-1.0], [1.0]] * 2, rtol=1e-12)
+
+
+def test_boolean_features():
+    assert scale_vectors(np.array([[True], [False]])).tolist() == [[1.0], [-1.0]]
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e-30, 1e30, 1e200, 1e300])
+def test_features_of_any_size_are_standardised_without_overflow(size):
+    column = np.random.default_rng(0).normal(size=(40, 1))
+    np.testing.assert_allclose(scale_vectors(column * size), StandardScaler().fit_transform(column), rtol=1e-10)
+
+
+def test_features_of_all_sizes_side_by_side():
+    column = np.random.default_rng(0).normal(size=40)
+    X = np.stack([column * 1e200, column, column * 1e-200, np.full(40, 1e20)], axis=1)
+    expected = StandardScaler().fit_transform(column[:, None])[:, 0]
+    scaled = scale_vectors(X)
+    for feature in range(3):
+        np.testing.assert_allclose(scaled[:, feature], expected, rtol=1e-10)
+    assert scaled[:, 3].tolist() == [0.0] * 40
+
+
+@pytest.mark.parametrize("X", [[[1.7e308], [1.7e308], [-1.7e308]], [[0.0], [5e-324]]], ids=["largest", "smallest"])
+def test_features_at_the_ends_of_float64_stay_finite(X):
+    assert np.isfinite(scale_vectors(X)).all()
+
+
+@pytest.mark.parametrize("n_rows", [2, 3, 10, 1001])
+@pytest.mark.parametrize("value", [0.0, 0.1, -0.3, 1e20, 1e-200, 1e200, 7])
+def test_constant_features_become_zero(value, n_rows):
+    assert scale_vectors(np.full((n_rows, 2), value)).tolist() == [[0.0] * 2] * n_rows
+
+
+def test_a_feature_that_is_constant_but_for_rounding_is_constant():
+    X = np.array([[0.1 + 0.2], [0.3], [0.3]])
+    assert np.abs(scale_vectors(X)).max() < 1e-15
+
+
+def test_a_feature_with_a_small_spread_is_not_constant():
+    X = np.array([[1.0], [1.0 + 1e-9]])
+    np.testing.assert_allclose(scale_vectors(X), [[-1.0], [1.0]], rtol=1e-5)
+
+
+def test_new_vectors_are_scaled_as_learnt_and_not_clipped():
+    np.testing.assert_allclose(scale_vectors([[1.0], [3.0]], new=[[2.0], [12.0]]), [[0.0], [10.0]], rtol=1e-12)
+
+
+def test_float32_columns_are_summed_in_float64():
+    X = np.full((100_000, 1), 1e4, dtype=np.float32)
+    X[::2] += 1
+    scaled = scale_vectors(X)
+    assert abs(scaled.mean()) < 1e-6
+    assert scaled.std() == pytest.approx(1.0)
+
+
+def test_one_row_becomes_zero():
+    assert scale_vectors([[3.0, -4.0]]).tolist() == [[0.0, 0.0]]
+
+
+# Applying
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 2, 3, 4, 6, 7])
+def test_chunks_join_without_seams(n_rows):
+    X = np.arange(2.0 * n_rows).reshape(n_rows, 2)
+    scaling = Scaling(offset=np.array([1.0, 2.0]), scale=np.array([2.0, 4.0]), clip=False, input_shape=(2,))
+    scaled = scaling.apply(X, CPU, torch.float64, rows_per_chunk=3)
+    assert scaled.shape == (n_rows, 2)
+    assert scaled.tolist() == ((X - [1.0, 2.0]) / [2.0, 4.0]).tolist()
+
+
+def test_rows_take_the_shape_of_the_network():
+    X = np.arange(24.0).reshape(2, 12)
+    scaled = Scaling(0.0, 100.0, True, (3, 2, 2)).apply(X, CPU)
+    assert scaled.dtype == torch.float32
+    np.testing.assert_allclose(scaled.numpy(), (X / 100).reshape(2, 3, 2, 2), rtol=1e-6)
+
+
+def test_float32_rows_are_the_float64_rows_rounded():
+    X = np.random.default_rng(0).normal(size=(20, 3)) * 1e200
+    scaling = fit_vector_scaling(X, (3,))
+    single, double = scaling.apply(X, CPU), scaling.apply(X, CPU, torch.float64)
+    assert torch.equal(single, double.float())
+
+
+def test_the_caller_s_rows_are_left_alone():
+    X = np.array([[0.0, 4.0], [2.0, 8.0]])
+    before = X.copy()
+    scale_images(X)
+    scale_vectors(X)
+    assert X.tolist() == before.tolist()

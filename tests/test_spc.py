@@ -1,0 +1,525 @@
+"""SPCClustering as users meet it: results, plumbing, and what goes wrong.
+
+Cases named after an issue of a neighbouring project carry its name in a comment.
+"""
+
+import copy
+import pickle
+import random
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import torch
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skspc import SPCClustering
+from skspc.clusterers import HDBSCANCut, UMAPReducer
+from skspc.metrics import clustering_accuracy
+from skspc.networks import ConvNetwork, MLPNetwork
+
+
+@pytest.fixture(scope="module")
+def fitted(blobs):
+    return SPCClustering(3, n_estimators=3, random_state=0).fit(blobs[0])
+
+
+@pytest.fixture(scope="module")
+def images():
+    digits = load_digits()
+    few = digits.target < 3
+    return digits.images[few][:200], digits.target[few][:200]
+
+
+def assert_valid(model, n_rows):
+    """What holds of every fitted model."""
+    assert model.labels_.shape == model.agreement_.shape == model.agreed_.shape == (n_rows,)
+    assert np.issubdtype(model.labels_.dtype, np.integer)
+    assert np.array_equal(np.unique(model.labels_), np.arange(model.n_clusters_))
+    assert model.agreed_.dtype == bool
+    assert ((model.agreement_ >= 0) & (model.agreement_ <= 1)).all()
+    assert model.member_labels_.shape[1] == n_rows
+    assert set(np.unique(model.member_labels_)) <= set(range(-1, model.n_clusters_))
+    assert model.n_iter_ == len(model.history_) >= 1
+    assert 0 <= model.best_iter_ < model.n_iter_
+    assert 0 <= model.predict_consistency_ <= 1
+
+
+# Results
+
+
+def test_blobs_are_found_and_predict_repeats_the_labels(fitted, blobs):
+    X, y = blobs
+    assert_valid(fitted, len(X))
+    assert clustering_accuracy(y, fitted.labels_) == 1.0
+    # BERTopic#103, #661, #1582
+    assert np.mean(fitted.predict(X) == fitted.labels_) >= 0.98
+    assert fitted.predict_consistency_ == np.mean(fitted.predict(X) == fitted.labels_)
+    assert np.array_equal(fitted.predict(X), fitted.predict(X))
+
+
+def test_new_rows_get_the_label_of_their_blob(fitted, blobs):
+    X, y = blobs
+    near = X + 0.01
+    assert np.array_equal(fitted.predict(near), fitted.predict(X))
+    far = np.full((4, X.shape[1]), 1e6)
+    assert set(fitted.predict(far)) <= {0, 1, 2}  # hdbscan#361, #392
+
+
+def test_probabilities_are_the_mean_over_members_and_sum_to_one(fitted, blobs):
+    proba = fitted.predict_proba(blobs[0])
+    assert proba.shape == (150, 3)
+    assert proba.dtype == np.float64
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert np.array_equal(proba.argmax(axis=1), fitted.predict(blobs[0]))
+
+
+def test_transform_is_the_members_latents_side_by_side(fitted, blobs):
+    latents = fitted.transform(blobs[0])
+    assert latents.shape == (150, 3 * 5)
+    names = fitted.get_feature_names_out()
+    assert len(names) == 15
+    assert names[0] == "spcclustering0"
+
+
+def test_score_is_the_share_of_heads_that_agree_with_predict(fitted, blobs):
+    X = blobs[0]
+    heads = fitted._member_probabilities(X).argmax(axis=2)
+    assert fitted.score(X) == pytest.approx(np.mean([head == fitted.predict(X) for head in heads]))
+
+
+def test_a_row_does_not_depend_on_the_rows_beside_it(fitted, blobs):
+    # umap#566, tkonopka/umap#9
+    X = blobs[0]
+    whole = fitted.predict_proba(X)
+    for i in (0, 7, 149):
+        np.testing.assert_allclose(fitted.predict_proba(X[i : i + 1])[0], whole[i], rtol=0, atol=1e-12)
+    order = np.random.RandomState(0).permutation(len(X))
+    np.testing.assert_allclose(fitted.predict_proba(X[order]), whole[order], rtol=0, atol=1e-12)
+
+
+def test_history_tells_what_happened(fitted):
+    first = fitted.history_[0]
+    assert first["round"] == 0
+    assert first["n_rows"] == 150
+    assert first["n_labellings"] + len(first["left_out"]) == 4  # three members and all side by side
+    assert first["training"]["batch_size"] == 32
+    assert first["training"]["n_epochs"] * (150 // 32) >= 400
+    assert set(first["seconds"]) == {"train", "encode", "cluster", "vote"}
+    assert set(first["losses"]) == {"reconstruction"}
+    assert first["n_agreed"] == round(first["agreed_share"] * 150)
+
+
+def test_images_in_every_form_give_the_same_labels(images, quick):
+    X, _ = images
+    model = SPCClustering(3, **quick).fit(X)
+    assert_valid(model, len(X))
+    assert model.n_features_in_ == 64
+    flat = SPCClustering(3, image_shape=(8, 8), **quick).fit(X.reshape(-1, 64))
+    channel = SPCClustering(3, **quick).fit(X[:, None])
+    assert np.array_equal(model.labels_, flat.labels_)
+    assert np.array_equal(model.labels_, channel.labels_)
+    for form in (X, X[:, None], X.reshape(-1, 64), X.tolist()):
+        assert np.array_equal(model.predict(form), model.predict(X))
+        assert np.array_equal(flat.predict(form), model.predict(X))
+
+
+def test_images_are_clipped_to_the_range_of_the_training_images(images, quick):
+    X, _ = images
+    model = SPCClustering(3, **quick).fit(X)
+    brighter = np.where(X.max() == X, 10 * X.max(), X)
+    assert np.array_equal(model.predict_proba(brighter), model.predict_proba(X))
+
+
+def test_auto_takes_convolutions_for_images_and_an_mlp_for_vectors(images, quick):
+    X, _ = images
+    as_images, as_vectors = SPCClustering(3, **quick).fit(X), SPCClustering(3, **quick).fit(X.reshape(-1, 64))
+    assert type(as_images._ensemble.autoencoder).__name__ == "ConvAutoencoder"
+    assert type(as_vectors._ensemble.autoencoder).__name__ == "MLPAutoencoder"
+
+
+@pytest.mark.parametrize("selection", ["agreed", "consensus", "own"])
+@pytest.mark.parametrize("reconstruction", ["unagreed", "all", "none"])
+def test_every_way_of_training_gives_a_valid_result(blobs, quick, selection, reconstruction):
+    model = SPCClustering(3, selection=selection, reconstruction=reconstruction, **quick).fit(blobs[0])
+    assert_valid(model, 150)
+
+
+def test_one_member_has_one_space(blobs, quick):
+    model = SPCClustering(3, **{**quick, "n_estimators": 1}).fit(blobs[0])
+    assert len(model.member_labels_) == 1
+    assert_valid(model, 150)
+
+
+def test_without_concatenation_there_is_one_labelling_a_member(blobs, quick):
+    row = SPCClustering(3, concatenate=False, **quick).fit(blobs[0]).history_[0]
+    assert row["n_labellings"] + len(row["left_out"]) == 2
+
+
+def test_max_iter_0_clusters_the_pretrained_latents_once(blobs, quick):
+    model = SPCClustering(3, **{**quick, "max_iter": 0}).fit(blobs[0])
+    assert (model.n_iter_, model.best_iter_) == (1, 0)
+    assert_valid(model, 150)
+
+
+def test_one_cluster_needs_no_training(blobs, quick):
+    X = blobs[0]
+    model = SPCClustering(1, **quick).fit(X)
+    assert_valid(model, 150)
+    assert model.n_clusters_ == 1
+    assert (model.labels_ == 0).all()
+    assert model.history_[0]["losses"] == {}
+    assert np.array_equal(model.predict_proba(X), np.ones((150, 1)))
+    assert model.transform(X).shape == (150, 10)
+
+
+# Clusterers, reducers, networks
+
+
+@pytest.mark.parametrize(
+    "clusterer",
+    ["gmm", "hdbscan", HDBSCANCut(min_samples=5), GaussianMixture(10, random_state=3), KMeans(5, n_init=2)],
+    ids=lambda part: part if isinstance(part, str) else type(part).__name__,
+)
+def test_clusterers_by_name_and_by_instance(blobs, quick, clusterer):
+    model = SPCClustering(3, clusterer=clusterer, **quick).fit(blobs[0])
+    assert_valid(model, 150)
+    assert model.n_clusters_ == 3
+    if not isinstance(clusterer, str):
+        assert not hasattr(clusterer, "labels_")
+        assert not hasattr(clusterer, "means_")
+
+
+def test_a_clusterer_needs_fit_predict_and_no_more(blobs, quick):
+    class ByFirstLatent:
+        def fit_predict(self, Z):
+            return np.searchsorted(np.quantile(Z[:, 0], [1 / 3, 2 / 3]), Z[:, 0])
+
+    model = SPCClustering(3, clusterer=ByFirstLatent(), **quick).fit(blobs[0])
+    assert_valid(model, 150)
+
+
+@pytest.mark.parametrize("reducer", [None, PCA(2), UMAPReducer(n_neighbors=8)], ids=["none", "pca", "umap"])
+def test_reducers(blobs, quick, reducer):
+    model = SPCClustering(3, reducer=reducer, clusterer="gmm", **quick).fit(blobs[0])
+    assert_valid(model, 150)
+
+
+def test_nested_parameters_and_clone():
+    # umap#681, scikit-lego#660
+    model = clone(SPCClustering(clusterer=GaussianMixture(10), network=MLPNetwork(hidden=(32,))))
+    assert model.clusterer.n_components == 10
+    model.set_params(clusterer__n_init=3, network__latent_size=4)
+    assert (model.clusterer.n_init, model.network.latent_size, model.network.hidden) == (3, 4, (32,))
+
+
+def test_network_settings_are_used(images, quick):
+    model = SPCClustering(3, network=ConvNetwork(latent_size=7, channels=(4, 8)), **quick).fit(images[0])
+    assert model.transform(images[0]).shape == (200, 14)
+
+
+# Plumbing
+
+
+def test_pipeline_and_grid_search_without_y(blobs, quick):
+    X = blobs[0]
+    pipe = make_pipeline(StandardScaler(), SPCClustering(3, **quick)).fit(X)
+    assert set(pipe.predict(X)) <= {0, 1, 2}
+    # scikit-learn#5600, #6154, #20773
+    grid = GridSearchCV(
+        SPCClustering(3, **quick),
+        {"clusterer": ["hdbscan", "gmm"]},
+        scoring=lambda model, X, y=None: model.score(X),
+        cv=2,
+    ).fit(X)
+    assert grid.best_params_["clusterer"] in ("hdbscan", "gmm")
+    default = GridSearchCV(SPCClustering(3, **quick), {"min_agreement": [0.5, 1.0]}, cv=2).fit(X)
+    assert 0 < default.best_score_ <= 1
+
+
+def test_dataframes(blobs, quick):
+    # umap#1082, #1166
+    frame = pd.DataFrame(blobs[0], columns=list("abcde"))
+    model = SPCClustering(3, **quick).set_output(transform="pandas").fit(frame)
+    assert list(model.feature_names_in_) == list("abcde")
+    assert model.transform(frame).shape == (150, 10)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list("edcba")])
+
+
+@pytest.mark.parametrize("copier", [lambda m: pickle.loads(pickle.dumps(m)), copy.copy, copy.deepcopy])
+def test_copies_predict_the_same(fitted, blobs, copier):
+    assert np.array_equal(copier(fitted).predict_proba(blobs[0]), fitted.predict_proba(blobs[0]))
+
+
+def test_refit_equals_a_fresh_fit(blobs, images, quick):
+    refitted = SPCClustering(3, **quick).fit(images[0]).fit(blobs[0])
+    fresh = SPCClustering(3, **quick).fit(blobs[0])
+    assert np.array_equal(refitted.labels_, fresh.labels_)
+    assert np.array_equal(refitted.transform(blobs[0]), fresh.transform(blobs[0]))
+
+
+# Reproducibility
+
+
+def test_same_seed_same_everything(blobs, quick):
+    # umap#1080, #1108
+    first, second = (SPCClustering(3, **quick).fit(blobs[0]) for _ in range(2))
+    assert np.array_equal(first.labels_, second.labels_)
+    assert np.array_equal(first.member_labels_, second.member_labels_)
+    assert np.array_equal(first.predict_proba(blobs[0]), second.predict_proba(blobs[0]))
+
+
+def test_another_seed_gives_other_members(blobs, quick):
+    first, second = (SPCClustering(3, **{**quick, "random_state": seed}).fit(blobs[0]) for seed in (0, 1))
+    assert not np.allclose(first.transform(blobs[0]), second.transform(blobs[0]))
+
+
+def states():
+    numpy_state = np.random.get_state()[1:3]
+    return random.getstate(), numpy_state[0].tolist(), numpy_state[1], torch.get_rng_state().tolist()
+
+
+def test_an_int_seed_leaves_every_global_state(blobs, quick):
+    # ClustPy#41, #78, #79, #88; skll#220
+    torch.set_num_threads(2)
+    before = states()
+    model = SPCClustering(3, **quick).fit(blobs[0])
+    model.predict_proba(blobs[0])
+    assert states() == before
+    assert torch.get_num_threads() == 2
+    torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("as_instance", [True, False])
+def test_other_random_states_cost_one_draw(blobs, quick, as_instance):
+    np.random.seed(5)
+    drawn = np.random.RandomState(5) if as_instance else np.random.mtrand._rand
+    SPCClustering(3, **{**quick, "random_state": drawn if as_instance else None}).fit(blobs[0])
+    expected = np.random.RandomState(5)
+    expected.randint(np.iinfo(np.int32).max)
+    assert drawn.randint(10**6) == expected.randint(10**6)
+
+
+def test_silent_unless_asked(blobs, quick, capfd):
+    SPCClustering(3, **quick).fit(blobs[0]).predict(blobs[0])
+    assert capfd.readouterr() == ("", "")
+    model = SPCClustering(3, verbose=1, **quick).fit(blobs[0])
+    out = capfd.readouterr().out
+    assert out.count("[SPCClustering] round") == model.n_iter_
+    assert "of 150" in out
+
+
+def test_input_is_left_alone(blobs, quick):
+    X = blobs[0].copy()
+    X.setflags(write=False)
+    SPCClustering(3, **quick).fit(X).predict(X)
+    assert np.array_equal(X, blobs[0])
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_clusters": 0}, "'n_clusters' parameter"),
+        ({"n_clusters": 2.5}, "'n_clusters' parameter"),
+        ({"n_clusters": 500}, "n_samples=150 is less than n_clusters=500. Lower"),
+        ({"n_estimators": 0}, "'n_estimators' parameter"),
+        ({"clusterer": "dbscan"}, "clusterer='dbscan' is not known. Known names: 'gmm', 'hdbscan'"),
+        ({"reducer": "tsne"}, "reducer='tsne' is not known. Known names: 'umap'"),
+        ({"network": "resnet"}, "network='resnet' is not known. Known names"),
+        ({"network": "conv"}, "network='conv' needs images.*image_shape=None.*Pass image_shape"),
+        ({"image_shape": (2, 2)}, r"image_shape=\(2, 2\) stands for 4 pixels, but X has n_features=5"),
+        ({"image_shape": (5,)}, r"image_shape=\(5,\) must be"),
+        ({"image_shape": (1, 5)}, "too small for network='conv'.*network='mlp'"),
+        ({"device": "cuda:99"}, "device='cuda:99' cannot be used on this machine.*device='auto'"),
+        ({"device": "abacus"}, "device='abacus' cannot be used on this machine.*device='auto'"),
+        ({"selection": "some"}, "'selection' parameter"),
+        ({"min_agreement": 0}, "'min_agreement' parameter"),
+        ({"min_agreement": 1.1}, "'min_agreement' parameter"),
+        ({"reconstruction": "half"}, "'reconstruction' parameter"),
+        ({"batch_size": 1}, "'batch_size' parameter"),
+        ({"learning_rate": 0.0}, "'learning_rate' parameter"),
+        ({"max_iter": -1}, "'max_iter' parameter"),
+        ({"n_iter_no_change": 0}, "'n_iter_no_change' parameter"),
+    ],
+)
+def test_bad_parameters_are_named_before_any_training(blobs, monkeypatch, parameters, message):
+    monkeypatch.setattr("skspc._spc.Ensemble", None)  # to train would fail otherwise
+    with pytest.raises(ValueError, match=message):
+        SPCClustering(**{"n_clusters": 3, **parameters}).fit(blobs[0])
+
+
+@pytest.mark.parametrize("parameter", ["clusterer", "reducer", "network"])
+def test_objects_without_the_contract_are_named(blobs, parameter):
+    with pytest.raises((ValueError, TypeError), match=parameter):
+        SPCClustering(3, **{parameter: object()}).fit(blobs[0])
+    with pytest.raises((ValueError, TypeError), match=parameter):
+        SPCClustering(3, **{parameter: {"clusterer": KMeans, "reducer": PCA, "network": MLPNetwork}[parameter]}).fit(
+            blobs[0]
+        )
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_nan_and_inf(blobs, fitted, value):
+    # hdbscan#497, #139
+    X = blobs[0].copy()
+    X[3, 2] = value
+    with pytest.raises(ValueError, match="NaN|infinity"):
+        SPCClustering(3).fit(X)
+    with pytest.raises(ValueError, match="NaN|infinity"):
+        fitted.predict(X)
+
+
+def test_too_few_rows(blobs):
+    # hdbscan#235, #263; cuml#7189
+    with pytest.raises(ValueError, match="n_samples=1 .*n_clusters=2"):
+        SPCClustering(2).fit(blobs[0][:1])
+    with pytest.raises(ValueError, match="n_samples=5 .*n_clusters=10"):
+        SPCClustering(10).fit(blobs[0][:5])
+
+
+def test_sparse(blobs, fitted):
+    # hdbscan#27
+    with pytest.raises(TypeError, match="[Ss]parse"):
+        SPCClustering(3).fit(sp.csr_matrix(blobs[0]))
+    with pytest.raises(TypeError, match="[Ss]parse"):
+        fitted.predict(sp.csr_matrix(blobs[0]))
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "transform", "score"])
+def test_wrong_shapes_after_fit(blobs, fitted, method):
+    # umap#311, #89; hdbscan#320
+    X, call = blobs[0], getattr(fitted, method)
+    for wrong in (X[:, :-1], X[0], X[:0]):
+        with pytest.raises(ValueError, match=r"features|1D array|0 sample"):
+            call(wrong)
+    with pytest.raises(NotFittedError):
+        getattr(SPCClustering(3), method)(X)
+
+
+def test_images_of_another_shape_after_fit(images, quick):
+    model = SPCClustering(3, **quick).fit(images[0])
+    with pytest.raises(ValueError, match=r"images of shape \(1, 4, 16\).*fitted on images of shape \(1, 8, 8\)"):
+        model.predict(images[0].reshape(-1, 4, 16))
+
+
+def test_image_shapes_that_contradict_each_other(images):
+    with pytest.raises(ValueError, match=r"image_shape=\(4, 16\) differs from the images in X"):
+        SPCClustering(3, image_shape=(4, 16)).fit(images[0])
+
+
+def test_channels_last_are_pointed_out():
+    with pytest.raises(ValueError, match="channels come last"):
+        SPCClustering(3).fit(np.zeros((20, 32, 32, 3)))
+
+
+# Small and degenerate data
+
+
+@pytest.mark.parametrize(("n_rows", "n_clusters"), [(2, 2), (3, 2), (5, 2), (6, 5), (10, 2), (12, 3), (33, 3)])
+@pytest.mark.parametrize("clusterer", ["hdbscan", "gmm"])
+def test_few_rows(quick, n_rows, n_clusters, clusterer):
+    # umap#266, #201, BERTopic#97, #1512, Top2Vec#38; pytorch#7716 (33: one row more than a batch)
+    X = np.random.RandomState(0).normal(size=(n_rows, 4))
+    model = SPCClustering(n_clusters, clusterer=clusterer, **quick).fit(X)
+    assert_valid(model, n_rows)
+    assert model.n_clusters_ == n_clusters
+    assert set(model.predict(X)) <= set(range(n_clusters))
+
+
+def test_fewer_rows_than_a_batch_still_train(quick):
+    # pytorch#7716, fastai#970
+    X = make_blobs(20, 4, centers=2, random_state=0)[0]
+    losses = [
+        SPCClustering(2, **{**quick, "pretrain_epochs": epochs, "batch_size": 256}).fit(X).history_[0]["losses"]
+        for epochs in (1, 100)
+    ]
+    assert losses[1]["reconstruction"] < 0.7 * losses[0]["reconstruction"]
+
+
+def test_duplicated_rows_share_their_label(blobs, quick):
+    # hdbscan#94, #129, #53, #548; cuml#4474
+    X = np.concatenate([blobs[0], blobs[0]])
+    model = SPCClustering(3, **quick).fit(X)
+    assert_valid(model, 300)
+    assert np.array_equal(model.labels_[:150], model.labels_[150:])
+    assert np.isfinite(model.transform(X)).all()
+    assert model.history_[0]["n_rows"] == 150
+    assert np.array_equal(model.labels_[:150], SPCClustering(3, **quick).fit(blobs[0]).labels_)
+
+
+def test_fewer_distinct_rows_than_clusters(quick):
+    # scikit-learn#10059, #10099
+    X = np.tile(np.array([[0.0, 0], [1, 0], [0, 1], [5, 5]]), (50, 1))
+    with pytest.warns(ConvergenceWarning, match="4 distinct rows, fewer than n_clusters=10"):
+        model = SPCClustering(10, **quick).fit(X)
+    assert_valid(model, 200)
+    assert model.labels_.tolist() == [0, 1, 2, 3] * 50
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_identical_rows(quick):
+    # hdbscan#492, #224, #56, #305
+    with pytest.warns(ConvergenceWarning, match="1 distinct rows"):
+        model = SPCClustering(3, **quick).fit(np.ones((600, 3)))
+    assert_valid(model, 600)
+    assert model.n_clusters_ == 1
+
+
+def test_one_tight_blob(quick):
+    # hdbscan#492
+    X = np.random.RandomState(0).normal(scale=1e-3, size=(500, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # allowed here, where there is nothing to find
+        assert_valid(SPCClustering(3, **quick).fit(X), 500)
+
+
+@pytest.mark.parametrize(
+    "column", [np.zeros(150), np.full(150, 1e20), np.linspace(0, 1e-30, 150), np.linspace(-1e20, 1e20, 150)]
+)
+def test_constant_huge_and_tiny_columns(blobs, quick, column):
+    X = np.column_stack([blobs[0], column])
+    model = SPCClustering(3, **quick).fit(X)
+    assert_valid(model, 150)
+    assert np.isfinite(model.transform(X)).all()
+
+
+def test_one_feature(quick):
+    X = np.concatenate([np.linspace(0, 1, 60), np.linspace(9, 10, 60)])[:, None]
+    model = SPCClustering(2, **quick).fit(X)
+    assert adjusted_rand_score(np.repeat([0, 1], 60), model.labels_) == 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float16, np.float32, bool])
+def test_dtypes(quick, dtype):
+    X = (make_blobs(120, 6, centers=3, cluster_std=0.3, random_state=2)[0] + 12).clip(0, 25)
+    X = X > 12 if dtype is bool else X
+    model = SPCClustering(3, **quick).fit(X.astype(dtype))
+    assert_valid(model, 120)
+
+
+def test_learning_rates_that_diverge_are_told(blobs, quick):
+    with pytest.raises(FloatingPointError, match="Lower learning_rate"):
+        SPCClustering(3, learning_rate=1e30, **quick).fit(blobs[0])
+
+
+def test_digits_are_clustered_far_better_than_by_kmeans():
+    """A guard against gross faults; accuracy is measured in benchmarks/."""
+    X, y = load_digits(return_X_y=True)
+    model = SPCClustering(10, n_estimators=3, max_iter=2, image_shape=(8, 8), random_state=0).fit(X)
+    assert clustering_accuracy(y, model.labels_) > 0.88  # KMeans: 0.79
+    assert clustering_accuracy(y[model.agreed_], model.labels_[model.agreed_]) > 0.95
