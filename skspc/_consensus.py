@@ -83,7 +83,7 @@ def reference_labelling(labellings, n_clusters):
     """Choose the labelling that agrees most with the others, on the mean over them.
 
     The choice does not depend on the order of the labellings: ties go to the one with less noise, then
-    to the one whose labels, renamed by first appearance, come first.
+    to the one whose labels, renamed by first appearance, come first in lexicographic order.
 
     Parameters
     ----------
@@ -179,6 +179,8 @@ def find_consensus(labellings, n_clusters, previous=None):
     -------
     consensus : Consensus
     """
+    # Names by first appearance, so that no tie is settled by the names that a clusterer happened to give.
+    labellings = np.stack([_by_first_appearance(labels) for labels in labellings])
     index = reference_labelling(labellings, n_clusters)
     reference = labellings[index]
     if previous is not None:

@@ -127,7 +127,7 @@ class Ensemble:
             "pseudo_label" and "reconstruction", mean over the last epoch.
         """
         selected = torch.as_tensor(selected, device=self.device)
-        targets = torch.as_tensor(targets, device=self.device).clamp(min=0)
+        targets = torch.as_tensor(targets, device=self.device).where(selected, 0)
         members = torch.arange(self.n_members, device=self.device)[:, None]
 
         def batch_losses(rows, generator):
@@ -216,17 +216,20 @@ class Ensemble:
         latents : ndarray of shape (K, N, m), of X's dtype
         """
         self.autoencoder.eval()
-        chunks = [
-            self.autoencoder.encode(chunk.expand(self.n_members, *chunk.shape)) for chunk in X.split(ROWS_PER_CHUNK)
-        ]
+        values = self.n_members * min(len(X), ROWS_PER_CHUNK) * X[0].numel()
+        with threads_for(values // 3):  # a forward pass is a third of a step
+            chunks = [
+                self.autoencoder.encode(chunk.expand(self.n_members, *chunk.shape)) for chunk in X.split(ROWS_PER_CHUNK)
+            ]
         return to_numpy(torch.cat(chunks, dim=1))
 
     @torch.no_grad()
     def classify(self, latents):
         """Softmax of each head on latents (K, N, m): ndarray (K, N, C)."""
         self.heads.eval()
-        logits = self.heads(torch.as_tensor(latents, device=self.device))
-        return to_numpy(torch.softmax(logits, dim=2))
+        with threads_for(latents.size // 3):
+            probabilities = torch.softmax(self.heads(torch.as_tensor(latents, device=self.device)), dim=2)
+        return to_numpy(probabilities)
 
     def snapshot(self):
         """Copy the autoencoders' state."""

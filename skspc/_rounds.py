@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ._consensus import Consensus, find_consensus, select_agreed
 from ._constants import NOISE
+from ._device import torch_threads_kept
 from ._ensemble import TrainingPlan
 from ._history import best_round, has_stopped_growing
 from ._seeding import LABELLING, derive_seed
@@ -161,10 +162,11 @@ def cluster_spaces(latents, n_clusters, settings, seed):
     spaces = list(latents)
     if settings.concatenate and len(latents) > 1:
         spaces.append(np.concatenate(spaces, axis=1))
-    return Parallel(n_jobs=settings.n_jobs)(
-        delayed(label_space)(space, settings.clusterer, settings.reducer, n_clusters, derive_seed(seed, i))
-        for i, space in enumerate(spaces)
-    )
+    with torch_threads_kept():
+        return Parallel(n_jobs=settings.n_jobs)(
+            delayed(label_space)(space, settings.clusterer, settings.reducer, n_clusters, derive_seed(seed, i))
+            for i, space in enumerate(spaces)
+        )
 
 
 def keep_exact(found, n_clusters):
@@ -233,6 +235,7 @@ def label_without_rounds(X, ensemble, labels, settings, report):
     losses = {} if n_clusters == 1 else ensemble.pretrain(X, settings.pretraining)
     clock.lap("train")
     latents = ensemble.encode(X)
+    _check_finite(latents)
     for stage in ("encode", "cluster", "vote"):
         clock.lap(stage)
     consensus = Consensus(labels, np.ones(len(labels), dtype=np.int64), labels[None])

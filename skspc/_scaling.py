@@ -1,27 +1,32 @@
 """Scaling of the input, learnt in fit: images to [-1, 1] by one range, vectors to unit variance a feature."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
+FARTHEST = 1e6  # standard deviations from the mean at which features of rows to predict are clipped
+
 
 @dataclass(frozen=True)
 class Scaling:
-    """An affine map of rows, ``(x - offset) / scale``, and the shape a network takes them in.
+    """An affine map of rows, ``(x / unit - offset) / scale``, and the shape a network takes them in.
 
     Attributes
     ----------
-    offset, scale : float or ndarray of shape (n_features,)
-    clip : bool
-        Whether results are clipped to [-1, 1] (images).
+    unit, offset, scale : float or ndarray of shape (n_features,)
+        In the unit, of the size of the largest magnitude, nothing overflows or vanishes.
+    limit : float
+        Results are clipped to [-limit, limit].
     input_shape : tuple
         Shape of a row for the network.
     """
 
+    unit: float | np.ndarray
     offset: float | np.ndarray
     scale: float | np.ndarray
-    clip: bool
+    limit: float
     input_shape: tuple
 
     def apply(self, X, device, dtype=torch.float32, rows_per_chunk=4096):
@@ -32,9 +37,9 @@ class Scaling:
         scaled = torch.empty((len(X), X.shape[1]), dtype=dtype)
         for start in range(0, len(X), rows_per_chunk):
             chunk = np.asarray(X[start : start + rows_per_chunk], dtype=np.float64)
-            chunk = (chunk - self.offset) / self.scale
-            if self.clip:
-                np.clip(chunk, -1.0, 1.0, out=chunk)
+            with np.errstate(over="ignore"):  # a far row to predict; it is clipped
+                chunk = (chunk / self.unit - self.offset) / self.scale
+            np.clip(chunk, -self.limit, self.limit, out=chunk)
             scaled[start : start + len(chunk)] = torch.from_numpy(chunk)
         return scaled.view(len(X), *self.input_shape).to(device)
 
@@ -42,19 +47,18 @@ class Scaling:
 def fit_image_scaling(X, input_shape):
     """Learn the map of one global range to [-1, 1]; uint8 stands for 0..255, whatever values occur."""
     low, high = (0.0, 255.0) if X.dtype == np.uint8 else (float(X.min()), float(X.max()))
-    half_range = high / 2 - low / 2
-    return Scaling(low / 2 + high / 2, half_range or 1.0, True, tuple(input_shape))
+    largest = max(abs(low), abs(high))
+    unit = math.ldexp(1.0, math.frexp(largest)[1] - 1) if largest else 1.0  # a power of two: nothing is rounded
+    low, high = low / unit, high / unit
+    return Scaling(unit, (low + high) / 2, (high - low) / 2 or 1.0, 1.0, tuple(input_shape))
 
 
 def fit_vector_scaling(X, input_shape):
-    """Learn to standardise each feature; a constant feature becomes zero.
-
-    Features are divided by their largest magnitude first, so that no square overflows or vanishes.
-    """
-    largest = np.abs(X, dtype=np.float64).max(axis=0)
-    largest[largest == 0] = 1.0
-    relative = X / largest
+    """Learn to standardise each feature; a constant feature becomes zero."""
+    unit = np.abs(X, dtype=np.float64).max(axis=0)
+    unit[unit == 0] = 1.0
+    relative = X / unit
     mean, deviation = relative.mean(axis=0), relative.std(axis=0)
     # Below this, a deviation is the rounding of a constant.
     deviation[deviation <= 10 * np.finfo(np.float64).eps] = 1.0
-    return Scaling(mean * largest, deviation * largest, False, tuple(input_shape))
+    return Scaling(unit, mean, deviation, FARTHEST, tuple(input_shape))

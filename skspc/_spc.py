@@ -28,12 +28,13 @@ from ._validation import (
     choose_network,
     distinct_rows,
     flatten_images,
+    without_padding,
 )
 from .clusterers import get_clusterer, get_reducer
 
 # Defaults of "auto": epochs, and optimiser steps at least, of each stage.
-PRETRAIN_EPOCHS, MIN_PRETRAIN_STEPS = 10, 400
-ROUND_EPOCHS, MIN_ROUND_STEPS = 5, 150
+PRETRAIN_EPOCHS, MIN_PRETRAIN_STEPS = 10, 800
+ROUND_EPOCHS, MIN_ROUND_STEPS = 5, 300
 HEAD_EPOCHS, MIN_HEAD_STEPS = 10, 400
 LEARNING_RATE = 1e-3
 
@@ -75,7 +76,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Whether all members' latents side by side make one more labelling (not with one member).
     pretrain_epochs, epochs : int or "auto", default="auto"
         Epochs of pretraining, and of each round. "auto" is 10 and 5, and more where N is so small that these would make
-        fewer than 400 and 150 optimiser steps.
+        fewer than 800 and 300 optimiser steps.
     batch_size : int or "auto", default="auto"
         Rows in a member's batch. "auto" is the power of two next below N / 16, between 32 and 256.
     learning_rate : float or "auto", default="auto"
@@ -261,7 +262,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _check_fit_data(self, X):
         """Validate X as rows of numbers, and settle the image shape."""
         X, implied = flatten_images(X)
-        X = validate_data(self, X, dtype="numeric", ensure_min_samples=1)
+        X = without_padding(validate_data(self, X, dtype="numeric", ensure_min_samples=1))
         check_n_samples(len(X), self.n_clusters)
         return X, check_image_shape(self.image_shape, implied, X.shape[1])
 
@@ -273,7 +274,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 f"X has images of shape {implied} as (channels, height, width), but SPCClustering was fitted on "
                 f"images of shape {self._image_shape}. Pass images of that shape, or flattened rows."
             )
-        return validate_data(self, X, dtype="numeric", reset=False)
+        return without_padding(validate_data(self, X, dtype="numeric", reset=False))
 
     def _attainable_n_clusters(self, n_distinct):
         """n_clusters, or the number of distinct rows where these are fewer."""

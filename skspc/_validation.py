@@ -149,6 +149,11 @@ def check_n_samples(n_samples, n_clusters):
         )
 
 
+def without_padding(X):
+    """Make floats wider than 64 bits float64: torch has none, and their padding bytes would tell equal rows apart."""
+    return X.astype(np.float64) if X.dtype.kind == "f" and X.dtype.itemsize > 8 else X
+
+
 def distinct_rows(X):
     """Find the distinct rows, in the order of their first appearance.
 

@@ -9,6 +9,9 @@ import torch
 from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_limits
 
+# Before numba is imported: its first parallel function sets OpenMP's number of threads, and so torch's.
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread():
@@ -18,6 +21,7 @@ def one_thread():
     with threadpool_limits(1):
         yield
     torch.set_num_threads(n_threads)
+
 
 DATA = Path(os.environ.get("SKSPC_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

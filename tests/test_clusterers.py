@@ -130,6 +130,15 @@ def test_an_exact_cut_takes_the_first_size_that_fits():
     assert cut_tree_exactly(tree, 2, [30, 15]).tolist() == excess_of_mass(tree, 30).tolist()
 
 
+def test_of_two_sizes_that_fit_the_larger_comes_first():
+    # Two loose groups of 40, and 20 rows far away: size 30 sees the two groups, size 15 the far rows and the rest.
+    X = np.concatenate([3.0 * np.arange(40), 122 + 3.0 * np.arange(40), 1000 + 3.0 * np.arange(20)])[:, None]
+    near, close, far = tuple(range(40)), tuple(range(40, 80)), tuple(range(80, 100))
+    tree = single_linkage_tree(X, 1)
+    assert groups(cut_tree_exactly(tree, 2, [30, 15])) == {near, close}
+    assert groups(cut_tree_exactly(tree, 2, [15])) == {near + close, far}
+
+
 def test_an_exact_cut_falls_back_on_a_level_of_the_tree():
     # Four equal blobs are four clusters to excess of mass at any size; two pairs of them are a level.
     X = np.concatenate([np.linspace(start, start + 1, 20) for start in (0, 3, 100, 103)])[:, None]
@@ -138,9 +147,17 @@ def test_an_exact_cut_falls_back_on_a_level_of_the_tree():
     assert groups(cut_tree_exactly(tree, 2, [10, 5])) == {tuple(range(40)), tuple(range(40, 80))}
 
 
-def test_single_rows_are_clusters_only_where_the_first_size_is_tiny():
-    assert groups(cut_tree_exactly(TREE, 5, [2])) == {(0, 1), (2,), (3,), (4,), (5,)}
-    assert cut_tree_exactly(TREE, 5, [3, 2]) is None
+def test_single_rows_are_clusters_only_where_clusters_are_small():
+    assert groups(cut_tree_exactly(TREE, 5, [9, 2])) == {(0, 1), (2,), (3,), (4,), (5,)}
+    assert cut_tree_exactly(TREE, 5, [10, 2]) is None
+
+
+def test_clusters_of_very_different_sizes_are_not_lost_as_noise():
+    # Excess of mass finds three clusters only where it breaks the large one up; the right ones are a level of the tree.
+    X, y = far_blobs(300, 30, 12)
+    labels = HDBSCANCut(3).fit_predict(X)
+    assert np.mean(labels == NOISE) < 0.1
+    assert groups(labels[labels != NOISE]) == groups(y[labels != NOISE])
 
 
 def test_no_cut_is_none():
@@ -322,11 +339,11 @@ def test_pca_gives_no_more_components_than_there_are():
 @pytest.mark.parametrize("n_rows", [10, 60])
 def test_umap_with_a_seed_repeats_and_leaves_the_global_state_alone(n_rows):
     X = np.random.default_rng(0).normal(size=(n_rows, 5))
-    state = np.random.get_state()[1].tolist()  # noqa: NPY002
+    state = np.random.get_state()[1].tolist()
     one, same, other = (UMAPReducer(random_state=seed, n_epochs=20).fit_transform(X) for seed in (1, 1, 2))
     assert one.tolist() == same.tolist()
     assert one.tolist() != other.tolist()
-    assert np.random.get_state()[1].tolist() == state  # noqa: NPY002
+    assert np.random.get_state()[1].tolist() == state
 
 
 def test_umap_takes_at_most_the_other_rows_for_neighbours():

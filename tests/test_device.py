@@ -4,26 +4,30 @@ import numpy as np
 import pytest
 import torch
 
-from skspc._device import SMALL_STEP, inference_device, resolve_device, threads_for, to_numpy
+from skspc._device import VALUES_PER_THREAD, inference_device, resolve_device, threads_for, to_numpy
 
 
 @pytest.fixture
 def without_cuda(monkeypatch):
     """A machine without CUDA, whatever the machine."""
 
+    zeros = torch.zeros
+
     def refuse(*size, device):
         if torch.device(device).type == "cuda":
             raise RuntimeError("No CUDA GPUs are available\nand a second line")
+        return zeros(*size, device=device)
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(torch, "empty", refuse)
+    monkeypatch.setattr(torch, "zeros", refuse)
 
 
 @pytest.fixture
 def with_everything(monkeypatch):
     """A machine that has every device."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch, "empty", lambda *size, device: None)
+    zeros = torch.zeros
+    monkeypatch.setattr(torch, "zeros", lambda *size, device: zeros(*size))
 
 
 def test_auto_is_the_cpu_where_there_is_no_cuda(without_cuda):
@@ -83,8 +87,11 @@ def three_threads(monkeypatch):
     monkeypatch.setattr(torch, "set_num_threads", setting.append)
 
 
-@pytest.mark.parametrize("n_values, n_threads", [(1, 1), (SMALL_STEP - 1, 1), (SMALL_STEP, 3), (10**9, 3)])
-def test_small_steps_use_one_thread_and_the_callers_number_comes_back(three_threads, n_values, n_threads):
+@pytest.mark.parametrize(
+    "n_values, n_threads",
+    [(1, 1), (VALUES_PER_THREAD - 1, 1), (VALUES_PER_THREAD, 2), (2 * VALUES_PER_THREAD, 3), (10**9, 3)],
+)
+def test_larger_steps_use_more_threads_and_the_callers_number_comes_back(three_threads, n_values, n_threads):
     with threads_for(n_values):
         assert torch.get_num_threads() == n_threads
     assert torch.get_num_threads() == 3

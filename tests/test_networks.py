@@ -8,6 +8,7 @@ from torch import nn
 
 from skspc.networks import ConvNetwork, MLPNetwork
 from skspc.networks._common import default_latent_size
+from skspc.networks._conv import stage_strides
 from skspc.networks._heads import build_heads
 from skspc.networks._layers import (
     MemberBatchNorm,
@@ -215,13 +216,39 @@ def test_any_number_of_stages_will_do(channels):
     [
         ((1, 28, 28), (32, 64, 128), (128, 4, 4)),
         ((1, 16, 16), (32, 64, 128), (128, 2, 2)),
-        ((1, 8, 8), (32, 64, 128), (64, 2, 2)),  # two stages: the maps are 2 pixels high
-        ((1, 31, 8), (32, 64, 128), (64, 8, 2)),
+        ((1, 8, 8), (32, 64, 128), (128, 2, 2)),  # the first stage keeps the size
+        ((1, 31, 8), (32, 64, 128), (128, 8, 2)),
         ((3, 9, 13), (4,), (4, 5, 7)),
     ],
 )
-def test_stages_are_left_out_once_the_maps_are_two_pixels(image_shape, channels, map_shape):
-    assert ConvNetwork(channels=channels).build(image_shape, generators()).map_shape == map_shape
+def test_the_maps_of_the_last_stage(image_shape, channels, map_shape):
+    network = ConvNetwork(channels=channels).build(image_shape, generators())
+    assert network.map_shape == map_shape
+    maps = network.down(members_to_channels(random(K, B, *image_shape)))
+    assert channels_to_members(maps, K).shape[2:] == map_shape
+
+
+@pytest.mark.parametrize(
+    "height, width, n_stages, strides",
+    [
+        (28, 28, 3, [2, 2, 2]),
+        (16, 16, 3, [2, 2, 2]),
+        (15, 40, 3, [1, 2, 2]),
+        (8, 8, 3, [1, 2, 2]),
+        (31, 8, 4, [1, 1, 2, 2]),
+        (8, 8, 1, [2]),
+    ],
+)
+def test_the_first_stages_of_small_images_keep_the_size(height, width, n_stages, strides):
+    assert stage_strides(height, width, n_stages) == strides
+
+
+@pytest.mark.parametrize("length", range(8, 65))
+def test_maps_are_at_least_two_pixels_high(length):
+    map_height = length
+    for stride in stage_strides(length, 64, 6):
+        map_height = math.ceil(map_height / stride)
+    assert 2 <= map_height <= 4
 
 
 def test_more_convolutions_a_stage_are_of_stride_one():

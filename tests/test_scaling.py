@@ -71,8 +71,8 @@ def test_images_of_any_size_are_scaled_without_overflow(size):
 
 def test_image_figures_are_plain_floats():
     scaling = fit_image_scaling(np.array([[0.0, 2.0]], dtype=np.float32), [1, 1, 2])
-    assert scaling == Scaling(offset=1.0, scale=1.0, clip=True, input_shape=(1, 1, 2))
-    assert type(scaling.offset) is type(scaling.scale) is float
+    assert scaling == Scaling(unit=2.0, offset=0.5, scale=0.5, limit=1.0, input_shape=(1, 1, 2))
+    assert type(scaling.unit) is type(scaling.offset) is type(scaling.scale) is float
 
 
 # Vectors
@@ -131,8 +131,10 @@ def test_a_feature_with_a_small_spread_is_not_constant():
     np.testing.assert_allclose(scale_vectors(X), [[-1.0], [1.0]], rtol=1e-5)
 
 
-def test_new_vectors_are_scaled_as_learnt_and_not_clipped():
+def test_new_vectors_are_scaled_as_learnt_and_clipped_a_million_deviations_away():
     np.testing.assert_allclose(scale_vectors([[1.0], [3.0]], new=[[2.0], [12.0]]), [[0.0], [10.0]], rtol=1e-12)
+    assert scale_vectors([[1.0], [3.0]], new=[[1e9], [-1e300]]).tolist() == [[1e6], [-1e6]]
+    assert scale_vectors([[1e-200], [3e-200]], new=[[1e200]]).tolist() == [[1e6]]
 
 
 def test_float32_columns_are_summed_in_float64():
@@ -153,7 +155,7 @@ def test_one_row_becomes_zero():
 @pytest.mark.parametrize("n_rows", [0, 1, 2, 3, 4, 6, 7])
 def test_chunks_join_without_seams(n_rows):
     X = np.arange(2.0 * n_rows).reshape(n_rows, 2)
-    scaling = Scaling(offset=np.array([1.0, 2.0]), scale=np.array([2.0, 4.0]), clip=False, input_shape=(2,))
+    scaling = Scaling(unit=1.0, offset=np.array([1.0, 2.0]), scale=np.array([2.0, 4.0]), limit=np.inf, input_shape=(2,))
     scaled = scaling.apply(X, CPU, torch.float64, rows_per_chunk=3)
     assert scaled.shape == (n_rows, 2)
     assert scaled.tolist() == ((X - [1.0, 2.0]) / [2.0, 4.0]).tolist()
@@ -161,7 +163,7 @@ def test_chunks_join_without_seams(n_rows):
 
 def test_rows_take_the_shape_of_the_network():
     X = np.arange(24.0).reshape(2, 12)
-    scaled = Scaling(0.0, 100.0, True, (3, 2, 2)).apply(X, CPU)
+    scaled = Scaling(10.0, 0.0, 10.0, 1.0, (3, 2, 2)).apply(X, CPU)
     assert scaled.dtype == torch.float32
     np.testing.assert_allclose(scaled.numpy(), (X / 100).reshape(2, 3, 2, 2), rtol=1e-6)
 

@@ -16,9 +16,9 @@ def test_an_int_gives_the_same_seed_each_time():
 
 
 def test_an_int_leaves_every_global_state_as_it_was():
-    states = np.random.get_state()[1].tolist(), torch.get_rng_state().tolist(), python_random.getstate()  # noqa: NPY002
+    states = np.random.get_state()[1].tolist(), torch.get_rng_state().tolist(), python_random.getstate()
     derive_seed(draw_seed(0), WEIGHTS, 1)
-    after = np.random.get_state()[1].tolist(), torch.get_rng_state().tolist(), python_random.getstate()  # noqa: NPY002
+    after = np.random.get_state()[1].tolist(), torch.get_rng_state().tolist(), python_random.getstate()
     assert after == states
 
 

@@ -4,8 +4,11 @@ Cases named after an issue of a neighbouring project carry its name in a comment
 """
 
 import copy
+import os
 import pickle
 import random
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -70,7 +73,7 @@ def test_blobs_are_found_and_predict_repeats_the_labels(fitted, blobs):
 
 
 def test_new_rows_get_the_label_of_their_blob(fitted, blobs):
-    X, y = blobs
+    X, _ = blobs
     near = X + 0.01
     assert np.array_equal(fitted.predict(near), fitted.predict(X))
     far = np.full((4, X.shape[1]), 1e6)
@@ -302,6 +305,21 @@ def test_an_int_seed_leaves_every_global_state(blobs, quick):
     torch.set_num_threads(1)
 
 
+def test_the_number_of_torch_threads_is_the_callers_again():
+    """In a new process: numba's first parallel function sets torch's number of threads, through OpenMP."""
+    code = """
+import numpy as np, torch
+from skspc import SPCClustering
+torch.set_num_threads(1)
+X = np.random.default_rng(0).normal(size=(60, 3))
+SPCClustering(2, n_estimators=1, pretrain_epochs=1, max_iter=0, random_state=0).fit(X)
+print(torch.get_num_threads())
+"""
+    environment = {key: value for key, value in os.environ.items() if key != "NUMBA_NUM_THREADS"}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "1"
+
+
 @pytest.mark.parametrize("as_instance", [True, False])
 def test_other_random_states_cost_one_draw(blobs, quick, as_instance):
     np.random.seed(5)
@@ -346,6 +364,7 @@ def test_input_is_left_alone(blobs, quick):
         ({"image_shape": (5,)}, r"image_shape=\(5,\) must be"),
         ({"image_shape": (1, 5)}, "too small for network='conv'.*network='mlp'"),
         ({"device": "cuda:99"}, "device='cuda:99' cannot be used on this machine.*device='auto'"),
+        ({"device": "meta"}, "device='meta' cannot be used on this machine.*device='auto'"),
         ({"device": "abacus"}, "device='abacus' cannot be used on this machine.*device='auto'"),
         ({"selection": "some"}, "'selection' parameter"),
         ({"min_agreement": 0}, "'min_agreement' parameter"),
@@ -498,13 +517,35 @@ def test_constant_huge_and_tiny_columns(blobs, quick, column):
     assert np.isfinite(model.transform(X)).all()
 
 
+def test_the_ends_of_float64(quick):
+    largest, smallest = 1e305, np.finfo(np.float64).smallest_subnormal
+    X = np.column_stack([np.tile([largest, -largest, 0.0], 20), np.tile([0.0, smallest, smallest], 20), np.arange(60)])
+    model = SPCClustering(2, **quick).fit(X)
+    assert_valid(model, 60)
+    assert np.isfinite(model.transform(X)).all()
+
+
+def test_a_row_farther_away_than_floats_reach(quick):
+    X = make_blobs(60, 2, centers=2, random_state=0)[0] * 1e-200
+    proba = SPCClustering(2, **quick).fit(X).predict_proba([[1e200, 1.0]])
+    np.testing.assert_allclose(proba.sum(), 1.0)
+
+
+def test_data_without_structure_has_the_clusters_asked_for(quick):
+    X = np.random.RandomState(0).normal(size=(80, 5))
+    for seed in range(3):
+        model = SPCClustering(8, **{**quick, "random_state": seed}).fit(X)
+        assert_valid(model, 80)
+        assert model.n_clusters_ == 8
+
+
 def test_one_feature(quick):
     X = np.concatenate([np.linspace(0, 1, 60), np.linspace(9, 10, 60)])[:, None]
     model = SPCClustering(2, **quick).fit(X)
     assert adjusted_rand_score(np.repeat([0, 1], 60), model.labels_) == 1.0
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float16, np.float32, bool])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float16, np.float32, np.longdouble, bool])
 def test_dtypes(quick, dtype):
     X = (make_blobs(120, 6, centers=3, cluster_std=0.3, random_state=2)[0] + 12).clip(0, 25)
     X = X > 12 if dtype is bool else X
@@ -512,9 +553,10 @@ def test_dtypes(quick, dtype):
     assert_valid(model, 120)
 
 
-def test_learning_rates_that_diverge_are_told(blobs, quick):
+@pytest.mark.parametrize("n_clusters", [3, 150])  # 150: as many as rows, without rounds
+def test_learning_rates_that_diverge_are_told(blobs, quick, n_clusters):
     with pytest.raises(FloatingPointError, match="Lower learning_rate"):
-        SPCClustering(3, learning_rate=1e30, **quick).fit(blobs[0])
+        SPCClustering(n_clusters, learning_rate=1e30, **quick).fit(blobs[0])
 
 
 def test_digits_are_clustered_far_better_than_by_kmeans():

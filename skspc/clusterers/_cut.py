@@ -10,7 +10,8 @@ from hdbscan.hdbscan_ import _tree_to_labels
 from .._constants import NOISE
 
 _SHRINK = 0.8  # from one min_cluster_size tried to the next
-_TINY = 2  # a first min_cluster_size at which single rows may be clusters
+_MIN_COVERAGE = 0.5  # of the rows, for clusters by excess of mass
+_FEW_ROWS = 10  # a first min_cluster_size below which single rows may be clusters
 
 
 def cluster_sizes_to_try(largest, smallest):
@@ -24,9 +25,9 @@ def cluster_sizes_to_try(largest, smallest):
 def cut_tree_exactly(tree, n_clusters, sizes):
     """Read exactly ``n_clusters`` clusters off a tree.
 
-    Excess of mass is tried at each min_cluster_size in turn; then, in the same order, the level of the tree at which
-    exactly ``n_clusters`` components of that size cover most rows. With hardly more rows than clusters a component
-    may be a single row.
+    Excess of mass is tried at each min_cluster_size in turn; it must not leave more than half of the rows as noise.
+    Then comes, of all levels of the tree at which exactly ``n_clusters`` components have one of these sizes, the one
+    where they cover most rows; with few rows a cluster, a component may be a single row.
 
     Parameters
     ----------
@@ -42,13 +43,18 @@ def cut_tree_exactly(tree, n_clusters, sizes):
     """
     for size in sizes:
         labels = excess_of_mass(tree, size)
-        if labels.max() + 1 == n_clusters:
+        if labels.max() + 1 == n_clusters and coverage(labels) >= _MIN_COVERAGE:
             return labels
-    for size in [*sizes, 1] if sizes[0] <= _TINY else sizes:
-        labels = widest_cut(tree, n_clusters, size)
-        if labels is not None:
-            return labels
-    return None
+    cuts = [widest_cut(tree, n_clusters, size) for size in sizes]
+    found = [labels for labels in cuts if labels is not None]
+    if not found and sizes[0] < _FEW_ROWS:
+        return widest_cut(tree, n_clusters, 1)
+    return max(found, key=coverage, default=None)
+
+
+def coverage(labels):
+    """Share of the rows that are in a cluster."""
+    return np.mean(labels != NOISE)
 
 
 def excess_of_mass(tree, min_cluster_size):

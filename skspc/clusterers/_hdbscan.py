@@ -13,7 +13,7 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
     """HDBSCAN that returns exactly ``n_clusters`` clusters, and noise.
 
     One linkage tree is computed and read many times: excess of mass with min_cluster_size N // (2 C), then smaller
-    ones, then the cut of the tree that covers most rows.
+    ones, as long as at most half of the rows are noise; then the cut of the tree that covers most rows.
 
     Parameters
     ----------

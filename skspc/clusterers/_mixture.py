@@ -5,6 +5,7 @@ import warnings
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
+from threadpoolctl import threadpool_limits
 
 
 class GaussianMixtureClusterer(ClusterMixin, BaseEstimator):
@@ -41,7 +42,8 @@ class GaussianMixtureClusterer(ClusterMixin, BaseEstimator):
             n_init=self.n_init,
             random_state=self.random_state,
         )
-        with warnings.catch_warnings():
+        # The arrays are narrow: more threads only wait for each other.
+        with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
             # One labelling of many: that it stopped early shows in its votes.
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.labels_ = mixture.fit_predict(X)

@@ -61,6 +61,8 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
             n_components = min(self.n_components, *X.shape)
             self.embedding_ = PCA(n_components, svd_solver="full").fit_transform(X)
             return self
+        if self.n_neighbors != "auto" and self.n_neighbors < 2:
+            raise ValueError(f"n_neighbors={self.n_neighbors!r} must be 'auto' or at least 2.")
         import umap  # late: it takes seconds
 
         X = np.ascontiguousarray(X, dtype=np.float32)

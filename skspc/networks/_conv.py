@@ -1,12 +1,13 @@
 """Convolutional autoencoder for images."""
 
+import math
 from itertools import pairwise
 
 import torch.nn.functional as F
 from sklearn.base import BaseEstimator
 from torch import nn
 
-from ._common import default_latent_size
+from ._common import check_sizes, default_latent_size
 from ._layers import (
     MemberBatchNorm,
     MemberConv2d,
@@ -23,8 +24,9 @@ _SMALLEST_MAP = 2
 class ConvNetwork(BaseEstimator):
     """Settings of a convolutional autoencoder: strided convolutions down, transposed convolutions up.
 
-    Each stage halves height and width (3 x 3 kernels, batch normalisation, leaky ReLU); stages are left out
-    once the maps are 2 pixels high or wide. The output layer is a tanh, as images are scaled to [-1, 1].
+    Each stage halves height and width (3 x 3 kernels, batch normalisation, leaky ReLU). In images too small to be
+    halved so often the first stages keep the size: 8 x 8 goes to 8 x 8, 4 x 4 and 2 x 2. The output layer is a tanh,
+    as images are scaled to [-1, 1].
 
     Parameters
     ----------
@@ -70,8 +72,18 @@ class ConvNetwork(BaseEstimator):
         autoencoder : torch.nn.Module
             With ``encode``: (K, B, C, H, W) -> (K, B, m) and ``decode`` back.
         """
+        check_sizes("channels", self.channels)
+        check_sizes("convolutions_per_stage", (self.convolutions_per_stage,))
+        if len(self.channels) == 0:
+            raise ValueError("channels=() leaves no convolution; name the channels of at least one stage.")
         latent_size = default_latent_size(self.latent_size, input_shape)
         return ConvAutoencoder(input_shape, self.channels, self.convolutions_per_stage, latent_size, generators)
+
+
+def stage_strides(height, width, n_stages):
+    """Strides of the stages: 2, but 1 in the first ones where an image is too small to be halved so often."""
+    n_halvings = min(n_stages, int(math.log2(min(height, width) / _SMALLEST_MAP)))
+    return [1] * (n_stages - n_halvings) + [2] * n_halvings
 
 
 class ConvAutoencoder(nn.Module):
@@ -82,31 +94,33 @@ class ConvAutoencoder(nn.Module):
         n_channels, height, width = input_shape
         self.n_members = len(generators)
         self.latent_size = latent_size
-        sizes, widths = [(height, width)], [n_channels]
-        for width_out in channels:
-            if len(sizes) > 1 and min(sizes[-1]) <= _SMALLEST_MAP:
-                break
-            sizes.append(tuple((length + 1) // 2 for length in sizes[-1]))
-            widths.append(width_out)
+        widths, strides = [n_channels, *channels], stage_strides(height, width, len(channels))
+        sizes = [(height, width)]
+        for stride in strides:
+            sizes.append(tuple(-(-length // stride) for length in sizes[-1]))
         self.map_shape = (widths[-1], *sizes[-1])
-        n_flat = widths[-1] * sizes[-1][0] * sizes[-1][1]
+        n_flat = math.prod(self.map_shape)
 
         down: list[nn.Module] = []
-        for n_in, n_out in pairwise(widths):
+        for (n_in, n_out), stride in zip(pairwise(widths), strides, strict=True):
             for _ in range(convolutions_per_stage - 1):
                 down += self._activated(MemberConv2d(n_in, n_out, 1, generators), n_out)
                 n_in = n_out
-            down += self._activated(MemberConv2d(n_in, n_out, 2, generators), n_out)
+            down += self._activated(MemberConv2d(n_in, n_out, stride, generators), n_out)
         self.down = nn.Sequential(*down)
         self.to_latent = MemberLinear(n_flat, latent_size, generators)
 
         self.from_latent = MemberLinear(latent_size, n_flat, generators)
         self.from_latent_norm = MemberBatchNorm(n_flat, generators)
         up: list[nn.Module] = []
-        for stage in range(len(channels[: len(sizes) - 1]), 0, -1):
-            n_in, n_out = widths[stage], widths[stage - 1]
-            layer = MemberConvTranspose2d(n_in, n_out, sizes[stage - 1], generators)
-            up += [layer, nn.Tanh()] if stage == 1 else self._activated(layer, n_out)
+        for stage in reversed(range(len(channels))):
+            n_in, n_out = widths[stage + 1], widths[stage]
+            layer: nn.Module
+            if strides[stage] == 2:
+                layer = MemberConvTranspose2d(n_in, n_out, sizes[stage], generators)
+            else:
+                layer = MemberConv2d(n_in, n_out, 1, generators)  # with stride 1 the two differ only in name
+            up += [layer, nn.Tanh()] if stage == 0 else self._activated(layer, n_out)
         self.up = nn.Sequential(*up)
 
     def _activated(self, layer, n_out):

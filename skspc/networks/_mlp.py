@@ -5,7 +5,7 @@ from itertools import pairwise
 from sklearn.base import BaseEstimator
 from torch import nn
 
-from ._common import default_latent_size
+from ._common import check_sizes, default_latent_size
 from ._layers import MemberBatchNorm, MemberLinear
 
 
@@ -52,6 +52,7 @@ class MLPNetwork(BaseEstimator):
         autoencoder : torch.nn.Module
             With ``encode``: (K, B, *input_shape) -> (K, B, m) and ``decode`` back.
         """
+        check_sizes("hidden", self.hidden)
         latent_size = default_latent_size(self.latent_size, input_shape)
         return MLPAutoencoder(input_shape, self.hidden, latent_size, generators)
 
