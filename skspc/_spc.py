@@ -81,7 +81,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Rows in a member's batch. "auto" is the power of two next below N / 16, between 32 and 256.
     learning_rate : float or "auto", default="auto"
         Of Adam. "auto" is 0.001.
-    max_iter : int, default=10
+    max_iter : int, default=6
         Training rounds at most; with 0 the pretrained latents are clustered once.
     n_iter_no_change : int, default=2
         Rounds without more agreement after which training stops.
@@ -176,7 +176,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         epochs="auto",
         batch_size="auto",
         learning_rate="auto",
-        max_iter=10,
+        max_iter=6,
         n_iter_no_change=2,
         device="auto",
         n_jobs=None,

@@ -562,6 +562,7 @@ def test_learning_rates_that_diverge_are_told(blobs, quick, n_clusters):
 def test_digits_are_clustered_far_better_than_by_kmeans():
     """A guard against gross faults; accuracy is measured in benchmarks/."""
     X, y = load_digits(return_X_y=True)
-    model = SPCClustering(10, n_estimators=3, max_iter=2, image_shape=(8, 8), random_state=0).fit(X)
+    settings = {"n_estimators": 3, "max_iter": 1, "pretrain_epochs": 10, "epochs": 5}
+    model = SPCClustering(10, image_shape=(8, 8), random_state=0, **settings).fit(X)
     assert clustering_accuracy(y, model.labels_) > 0.88  # KMeans: 0.79
     assert clustering_accuracy(y[model.agreed_], model.labels_[model.agreed_]) > 0.95
