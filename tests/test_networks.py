@@ -8,7 +8,7 @@ from torch import nn
 
 from skspc.networks import ConvNetwork, MLPNetwork
 from skspc.networks._common import default_latent_size
-from skspc.networks._conv import stage_strides
+from skspc.networks._conv import stage_sizes
 from skspc.networks._heads import build_heads
 from skspc.networks._layers import (
     MemberBatchNorm,
@@ -216,8 +216,8 @@ def test_any_number_of_stages_will_do(channels):
     [
         ((1, 28, 28), (32, 64, 128), (128, 4, 4)),
         ((1, 16, 16), (32, 64, 128), (128, 2, 2)),
-        ((1, 8, 8), (32, 64, 128), (128, 2, 2)),  # the first stage keeps the size
-        ((1, 31, 8), (32, 64, 128), (128, 8, 2)),
+        ((1, 8, 8), (32, 64, 128), (64, 2, 2)),  # two stages: the maps are 2 pixels high
+        ((1, 31, 8), (32, 64, 128), (64, 8, 2)),
         ((3, 9, 13), (4,), (4, 5, 7)),
     ],
 )
@@ -229,26 +229,41 @@ def test_the_maps_of_the_last_stage(image_shape, channels, map_shape):
 
 
 @pytest.mark.parametrize(
-    "height, width, n_stages, strides",
+    "height, width, n_stages, sizes",
     [
-        (28, 28, 3, [2, 2, 2]),
-        (16, 16, 3, [2, 2, 2]),
-        (15, 40, 3, [1, 2, 2]),
-        (8, 8, 3, [1, 2, 2]),
-        (31, 8, 4, [1, 1, 2, 2]),
-        (8, 8, 1, [2]),
+        (28, 28, 3, [(28, 28), (14, 14), (7, 7), (4, 4)]),
+        (8, 8, 3, [(8, 8), (4, 4), (2, 2)]),
+        (9, 40, 4, [(9, 40), (5, 20), (3, 10), (2, 5)]),
+        (8, 8, 1, [(8, 8), (4, 4)]),
     ],
 )
-def test_the_first_stages_of_small_images_keep_the_size(height, width, n_stages, strides):
-    assert stage_strides(height, width, n_stages) == strides
+def test_maps_are_halved_until_they_are_two_pixels(height, width, n_stages, sizes):
+    assert stage_sizes(height, width, n_stages) == sizes
 
 
-@pytest.mark.parametrize("length", range(8, 65))
-def test_maps_are_at_least_two_pixels_high(length):
-    map_height = length
-    for stride in stage_strides(length, 64, 6):
-        map_height = math.ceil(map_height / stride)
-    assert 2 <= map_height <= 4
+@pytest.mark.parametrize("image_shape, strides", [((1, 15, 30), [1, 2] * 3), ((1, 16, 16), [2] * 3)])
+def test_auto_has_two_convolutions_a_stage_for_small_images(image_shape, strides):
+    network = ConvNetwork().build(image_shape, generators())
+    assert [layer.stride for layer in network.down if isinstance(layer, MemberConv2d)] == strides
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"channels": ()}, "channels=.* at least one stage"),
+        ({"channels": (4, 0)}, r"channels=\(4, 0\) must be whole numbers"),
+        ({"convolutions_per_stage": 0}, r"convolutions_per_stage=\(0,\) must be whole numbers"),
+        ({"latent_size": "large"}, r"latent_size=\('large',\) must be whole numbers"),
+    ],
+)
+def test_settings_that_make_no_network_are_named(settings, message):
+    with pytest.raises(ValueError, match=message):
+        ConvNetwork(**settings).build((1, 16, 16), generators())
+
+
+def test_widths_that_make_no_network_are_named():
+    with pytest.raises(ValueError, match="hidden=.* must be whole numbers"):
+        MLPNetwork(hidden=(8, -1)).build((5,), generators())
 
 
 def test_more_convolutions_a_stage_are_of_stride_one():

@@ -19,14 +19,14 @@ from ._layers import (
 
 MIN_IMAGE_SIZE = 8
 _SMALLEST_MAP = 2
+_LARGE_IMAGE = 16
 
 
 class ConvNetwork(BaseEstimator):
     """Settings of a convolutional autoencoder: strided convolutions down, transposed convolutions up.
 
-    Each stage halves height and width (3 x 3 kernels, batch normalisation, leaky ReLU). In images too small to be
-    halved so often the first stages keep the size: 8 x 8 goes to 8 x 8, 4 x 4 and 2 x 2. The output layer is a tanh,
-    as images are scaled to [-1, 1].
+    Each stage halves height and width (3 x 3 kernels, batch normalisation, leaky ReLU); stages are left out once the
+    maps are 2 pixels high or wide. The output layer is a tanh, as images are scaled to [-1, 1].
 
     Parameters
     ----------
@@ -35,8 +35,9 @@ class ConvNetwork(BaseEstimator):
         50 for 28 x 28 and 20 for 16 x 16).
     channels : tuple of int, default=(32, 64, 128)
         Channels of each stage.
-    convolutions_per_stage : int, default=1
-        With 2, each strided convolution is preceded by one of stride 1: several times as slow.
+    convolutions_per_stage : int or "auto", default="auto"
+        With 2, each of the encoder's strided convolutions is preceded by one of stride 1: more accurate and several
+        times as slow. "auto" is 2 for images less than 16 pixels high or wide, where it is cheap, and 1 for others.
     noise : float, default=0.1
         Standard deviation of the Gaussian noise added to the latents in training, in units of each latent's own
         standard deviation over the batch.
@@ -52,7 +53,7 @@ class ConvNetwork(BaseEstimator):
     >>> model = SPCClustering(n_clusters=10, network=ConvNetwork(latent_size=20))
     """
 
-    def __init__(self, latent_size="auto", channels=(32, 64, 128), convolutions_per_stage=1, noise=0.1):
+    def __init__(self, latent_size="auto", channels=(32, 64, 128), convolutions_per_stage="auto", noise=0.1):
         self.latent_size = latent_size
         self.channels = channels
         self.convolutions_per_stage = convolutions_per_stage
@@ -73,17 +74,22 @@ class ConvNetwork(BaseEstimator):
             With ``encode``: (K, B, C, H, W) -> (K, B, m) and ``decode`` back.
         """
         check_sizes("channels", self.channels)
-        check_sizes("convolutions_per_stage", (self.convolutions_per_stage,))
+        n_convolutions = self.convolutions_per_stage
+        if n_convolutions == "auto":
+            n_convolutions = 2 if min(input_shape[1:]) < _LARGE_IMAGE else 1
+        check_sizes("convolutions_per_stage", (n_convolutions,))
         if len(self.channels) == 0:
             raise ValueError("channels=() leaves no convolution; name the channels of at least one stage.")
         latent_size = default_latent_size(self.latent_size, input_shape)
-        return ConvAutoencoder(input_shape, self.channels, self.convolutions_per_stage, latent_size, generators)
+        return ConvAutoencoder(input_shape, self.channels, n_convolutions, latent_size, generators)
 
 
-def stage_strides(height, width, n_stages):
-    """Strides of the stages: 2, but 1 in the first ones where an image is too small to be halved so often."""
-    n_halvings = min(n_stages, int(math.log2(min(height, width) / _SMALLEST_MAP)))
-    return [1] * (n_stages - n_halvings) + [2] * n_halvings
+def stage_sizes(height, width, n_stages):
+    """Sizes (H, W) of the image and of each stage's maps, halved until they are 2 pixels high or wide."""
+    sizes = [(height, width)]
+    while len(sizes) <= n_stages and min(sizes[-1]) > _SMALLEST_MAP:
+        sizes.append(tuple((length + 1) // 2 for length in sizes[-1]))
+    return sizes
 
 
 class ConvAutoencoder(nn.Module):
@@ -94,32 +100,26 @@ class ConvAutoencoder(nn.Module):
         n_channels, height, width = input_shape
         self.n_members = len(generators)
         self.latent_size = latent_size
-        widths, strides = [n_channels, *channels], stage_strides(height, width, len(channels))
-        sizes = [(height, width)]
-        for stride in strides:
-            sizes.append(tuple(-(-length // stride) for length in sizes[-1]))
+        sizes = stage_sizes(height, width, len(channels))
+        widths = [n_channels, *channels[: len(sizes) - 1]]
         self.map_shape = (widths[-1], *sizes[-1])
         n_flat = math.prod(self.map_shape)
 
         down: list[nn.Module] = []
-        for (n_in, n_out), stride in zip(pairwise(widths), strides, strict=True):
+        for n_in, n_out in pairwise(widths):
             for _ in range(convolutions_per_stage - 1):
                 down += self._activated(MemberConv2d(n_in, n_out, 1, generators), n_out)
                 n_in = n_out
-            down += self._activated(MemberConv2d(n_in, n_out, stride, generators), n_out)
+            down += self._activated(MemberConv2d(n_in, n_out, 2, generators), n_out)
         self.down = nn.Sequential(*down)
         self.to_latent = MemberLinear(n_flat, latent_size, generators)
 
         self.from_latent = MemberLinear(latent_size, n_flat, generators)
         self.from_latent_norm = MemberBatchNorm(n_flat, generators)
         up: list[nn.Module] = []
-        for stage in reversed(range(len(channels))):
+        for stage in reversed(range(len(widths) - 1)):
             n_in, n_out = widths[stage + 1], widths[stage]
-            layer: nn.Module
-            if strides[stage] == 2:
-                layer = MemberConvTranspose2d(n_in, n_out, sizes[stage], generators)
-            else:
-                layer = MemberConv2d(n_in, n_out, 1, generators)  # with stride 1 the two differ only in name
+            layer = MemberConvTranspose2d(n_in, n_out, sizes[stage], generators)
             up += [layer, nn.Tanh()] if stage == 0 else self._activated(layer, n_out)
         self.up = nn.Sequential(*up)
 
