@@ -81,9 +81,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Rows in a member's batch. "auto" is the power of two next below N / 16, between 32 and 256.
     learning_rate : float or "auto", default="auto"
         Of Adam. "auto" is 0.001.
-    max_iter : int, default=6
+    max_iter : int, default=8
         Training rounds at most; with 0 the pretrained latents are clustered once.
-    n_iter_no_change : int, default=2
+    n_iter_no_change : int, default=3
         Rounds without more agreement after which training stops.
     device : str or torch.device, default="auto"
         "auto" is CUDA where available, else the CPU.
@@ -132,8 +132,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     >>> from skspc import SPCClustering
     >>> X, _ = make_blobs(n_samples=120, centers=3, cluster_std=0.3, random_state=0)
     >>> model = SPCClustering(n_clusters=3, n_estimators=2, random_state=0).fit(X)
-    >>> sorted(model.labels_[[0, 1, 2]].tolist()), model.n_clusters_
-    ([0, 0, 2], 3)
+    >>> model.n_clusters_, sorted(set(model.labels_.tolist()))
+    (3, [0, 1, 2])
     """
 
     _parameter_constraints: dict = {
@@ -176,8 +176,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         epochs="auto",
         batch_size="auto",
         learning_rate="auto",
-        max_iter=6,
-        n_iter_no_change=2,
+        max_iter=8,
+        n_iter_no_change=3,
         device="auto",
         n_jobs=None,
         random_state=None,

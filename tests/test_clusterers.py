@@ -24,7 +24,7 @@ from skspc.clusterers import (
     get_clusterer,
     get_reducer,
 )
-from skspc.clusterers._cut import cluster_sizes_to_try, cut_tree_exactly, excess_of_mass, widest_cut
+from skspc.clusterers._cut import cluster_sizes_to_try, components_after, cut_tree_exactly, excess_of_mass, widest_cut
 from skspc.clusterers._hdbscan import single_linkage_tree
 from skspc.clusterers._registry import label_space
 from skspc.clusterers._umap import default_n_neighbors, exact_neighbors
@@ -160,8 +160,21 @@ def test_clusters_of_very_different_sizes_are_not_lost_as_noise():
     assert groups(labels[labels != NOISE]) == groups(y[labels != NOISE])
 
 
-def test_no_cut_is_none():
-    assert cut_tree_exactly(TIED_TREE, 4, [2]) is None
+def test_merges_at_one_distance_are_split_where_nothing_else_will_do():
+    assert groups(cut_tree_exactly(TIED_TREE, 2, [2])) == {(0, 1, 2, 3), (4, 5)}
+    assert groups(cut_tree_exactly(TIED_TREE, 3, [2])) == {(0, 1), (2, 3), (4, 5)}  # a level, not a split
+
+
+def test_equal_rows_have_no_cut():
+    equal = TIED_TREE * [1, 1, 0, 1]
+    assert cut_tree_exactly(equal, 4, [2]) is None
+
+
+@pytest.mark.parametrize(
+    "n_merges, expected", [(0, set()), (1, {(0, 1)}), (3, {(0, 1, 2, 3)}), (5, {(0, 1, 2, 3, 4, 5)})]
+)
+def test_components_after_so_many_merges(n_merges, expected):
+    assert groups(components_after(TREE, n_merges, 2)) == expected
 
 
 # HDBSCANCut
@@ -228,11 +241,11 @@ def test_hdbscan_cut_finds_two_pairs():
     assert groups(HDBSCANCut(2).fit_predict([[0.0], [1.0], [10.0], [11.0]])) == {(0, 1), (2, 3)}
 
 
-def test_hdbscan_cut_says_how_many_it_found_where_it_cannot():
-    X = np.repeat(np.arange(4.0), 5)[:, None]  # four values only, at equal distances: 4 clusters or 1
-    model = HDBSCANCut(3).fit(X)
-    assert model.n_clusters_ == 4
-    assert groups(model.labels_) == {tuple(range(start, start + 5)) for start in (0, 5, 10, 15)}
+def test_hdbscan_cut_splits_ties_and_keeps_equal_rows_together():
+    X = np.repeat(np.arange(4.0), 5)[:, None]  # four values at equal distances: the tree's levels have 4 clusters or 1
+    labels = HDBSCANCut(3).fit_predict(X)
+    assert len(groups(labels)) == 3
+    assert (labels == np.repeat(labels[::5], 5)).all()
 
 
 def test_hdbscan_cut_of_equal_rows_is_noise():

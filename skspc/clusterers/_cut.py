@@ -4,8 +4,9 @@ A tree is an array (N - 1, 4) in scipy's form: the two nodes merged, their dista
 """
 
 import numpy as np
-from hdbscan._hdbscan_tree import labelling_at_cut
 from hdbscan.hdbscan_ import _tree_to_labels
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from .._constants import NOISE
 
@@ -27,7 +28,8 @@ def cut_tree_exactly(tree, n_clusters, sizes):
 
     Excess of mass is tried at each min_cluster_size in turn; it must not leave more than half of the rows as noise.
     Then comes, of all levels of the tree at which exactly ``n_clusters`` components have one of these sizes, the one
-    where they cover most rows; with few rows a cluster, a component may be a single row.
+    where they cover most rows. If there is none, merges at one distance count one by one (mutual reachability has many
+    of these) and, with few rows a cluster, a component may be a single row.
 
     Parameters
     ----------
@@ -47,8 +49,10 @@ def cut_tree_exactly(tree, n_clusters, sizes):
             return labels
     cuts = [widest_cut(tree, n_clusters, size) for size in sizes]
     found = [labels for labels in cuts if labels is not None]
-    if not found and sizes[0] < _FEW_ROWS:
-        return widest_cut(tree, n_clusters, 1)
+    if not found:
+        sizes = [*sizes, 1] if sizes[0] < _FEW_ROWS else sizes
+        cuts = [widest_cut(tree, n_clusters, size, split_ties=True) for size in sizes]
+        found = [labels for labels in cuts if labels is not None]
     return max(found, key=coverage, default=None)
 
 
@@ -64,8 +68,10 @@ def excess_of_mass(tree, min_cluster_size):
     return np.asarray(_tree_to_labels(None, tree, min_cluster_size)[0])
 
 
-def widest_cut(tree, n_clusters, min_cluster_size):
+def widest_cut(tree, n_clusters, min_cluster_size, split_ties=False):
     """Cut where exactly ``n_clusters`` components of at least ``min_cluster_size`` rows cover most rows.
+
+    Merges at one distance are one level of the tree, unless ``split_ties``: then the tree's order of them counts.
 
     Returns
     -------
@@ -81,11 +87,23 @@ def widest_cut(tree, n_clusters, min_cluster_size):
     covered = np.cumsum((signs * large * parts).sum(axis=0))
     if min_cluster_size <= 1:
         count, covered = count + n_rows, covered + n_rows
-    # Merges at one distance belong together: only the last of them is a level of the tree.
-    last = np.append(np.diff(tree[:, 2]) > 0, True)
-    fits = np.flatnonzero(last & (count == n_clusters))
+    is_level = np.append(np.diff(tree[:, 2]) > 0, True)  # the last of the merges at one distance
+    if split_ties:
+        is_level |= tree[:, 2] > 0  # equal rows stay together
+    fits = np.flatnonzero(is_level & (count == n_clusters))
     if len(fits) == 0:
         return None
-    best = fits[np.argmax(covered[fits])]
-    distance = tree[best + 1, 2] if best + 1 < len(tree) else np.inf
-    return np.asarray(labelling_at_cut(tree, distance, min_cluster_size))
+    return components_after(tree, fits[np.argmax(covered[fits])] + 1, min_cluster_size)
+
+
+def components_after(tree, n_merges, min_cluster_size):
+    """Label the components that the first merges of a tree make; those that are too small are noise."""
+    n_rows = len(tree) + 1
+    children = tree[:n_merges, :2].astype(int).ravel()
+    parents = np.repeat(n_rows + np.arange(n_merges), 2)
+    edges = coo_array((np.ones(2 * n_merges), (parents, children)), shape=(2 * n_rows - 1, 2 * n_rows - 1))
+    labels = connected_components(edges, directed=False)[1][:n_rows]
+    _, labels, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    large = sizes >= min_cluster_size
+    renamed = np.where(large, np.cumsum(large) - 1, NOISE)
+    return renamed[labels]
