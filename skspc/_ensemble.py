@@ -1,65 +1,21 @@
-"""K members as one batched torch module: pretrain, train on pseudo-labels, encode, classify."""
+"""The ensemble: K members in groups, which train side by side."""
 
 import copy
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from ._constants import NOISE
-from ._device import threads_for, to_numpy
-from ._seeding import BATCHES, HEADS, NOISE_STREAM, WEIGHTS, derive_seed
-from .networks._heads import build_heads
-from .networks._losses import pseudo_label_loss, reconstruction_loss
+from ._members import ROWS_PER_CHUNK, MemberGroup
+from ._workers import map_side_by_side, run_side_by_side
 
-ROWS_PER_CHUNK = 512  # rows encoded at once outside training
-PRETRAINING_STAGE = 0  # rounds are stages 1, 2, ...
-HEADS_STAGE = 2**31
-
-
-@dataclass(frozen=True)
-class TrainingPlan:
-    """Figures of one stage of training.
-
-    Attributes
-    ----------
-    n_epochs, batch_size : int
-    learning_rate : float
-        Of Adam, which starts anew each stage.
-    """
-
-    n_epochs: int
-    batch_size: int
-    learning_rate: float
-
-
-def plan_training(n_rows, epochs, min_steps, batch_size, learning_rate):
-    """Fix epochs and batch size for ``n_rows`` rows.
-
-    Parameters
-    ----------
-    n_rows : int
-    epochs : int
-    min_steps : int
-        Optimiser steps at least: with few rows an epoch is too short to count by.
-    batch_size : int or "auto"
-        "auto" is the power of two next below a sixteenth of the rows, between 32 and 256.
-    learning_rate : float
-
-    Returns
-    -------
-    plan : TrainingPlan
-    """
-    if batch_size == "auto":
-        batch_size = 2 ** int(np.clip(np.log2(max(n_rows, 1) / 16), 5, 8))
-    batch_size = min(batch_size, n_rows)
-    steps_per_epoch = n_rows // batch_size
-    n_epochs = max(epochs, -(-min_steps // steps_per_epoch))
-    return TrainingPlan(n_epochs, batch_size, learning_rate)
+MEMBERS_PER_CPU_GROUP = 2  # at most as slow a member as other sizes, on images of 8 x 8 and of 16 x 16, and vectors
 
 
 class Ensemble:
-    """K autoencoders with K pseudo-classifiers, trained side by side on batches of their own.
+    """K autoencoders with K pseudo-classifiers.
+
+    Members are batched into groups, by their number and the device alone: pairs on the CPU, where each group trains in
+    a thread of its own, all of them elsewhere.
 
     Parameters
     ----------
@@ -73,37 +29,37 @@ class Ensemble:
 
     def __init__(self, network, input_shape, seed, n_members, device):
         self.seed, self.n_members = seed, n_members
-        self.noise, self.device = network.noise, device
-        self.autoencoder = network.build(input_shape, self._generators(WEIGHTS)).to(device)
-        self.heads = torch.nn.Sequential()  # drawn by reset_heads, once the number of clusters is settled
+        size = MEMBERS_PER_CPU_GROUP if device.type == "cpu" else n_members
+        self.groups = [
+            MemberGroup(network, input_shape, seed, range(first, min(first + size, n_members)), device)
+            for first in range(0, n_members, size)
+        ]
 
-    def _generators(self, *path):
-        """One generator a member, each from a seed of its own."""
-        seeds = [derive_seed(self.seed, *path, member) for member in range(self.n_members)]
-        return [torch.Generator().manual_seed(seed) for seed in seeds]
+    @property
+    def latent_size(self):
+        """Latents m of one member."""
+        return self.groups[0].autoencoder.latent_size
 
     def reset_heads(self, n_clusters):
         """Draw new pseudo-classifiers."""
-        heads = build_heads(self.autoencoder.latent_size, n_clusters, self._generators(HEADS))
-        self.heads = heads.to(self.device)
+        for group in self.groups:
+            group.reset_heads(n_clusters)
 
     def pretrain(self, X, plan):
-        """Train the autoencoders by reconstruction; X is a tensor (N, *input_shape) on the device.
+        """Train the autoencoders by reconstruction.
+
+        Parameters
+        ----------
+        X : tensor of shape (N, *input_shape)
+            On the ensemble's device.
+        plan : TrainingPlan
 
         Returns
         -------
         losses : dict
-            "reconstruction": l1 loss a member, mean over the last epoch.
+            "reconstruction": l1 loss, mean over the members and the last epoch.
         """
-
-        def batch_losses(rows, generator):
-            x = X[rows]  # (K, B, *input_shape)
-            decoded = self.autoencoder.decode(self._noisy_latents(x, generator))
-            return {"reconstruction": reconstruction_loss(decoded, x).mean(dim=1)}
-
-        self.autoencoder.train()
-        with threads_for(self._values_in_step(X, plan)):
-            return self._optimise(batch_losses, self.autoencoder.parameters(), len(X), plan, PRETRAINING_STAGE)
+        return self._train([group.pretrain(X, plan) for group in self.groups], plan.batch_size * X[0].numel())
 
     def train_on_pseudo_labels(self, X, targets, selected, reconstruction, plan, stage):
         """Train encoders, decoders and heads on the paper's Eq. (2).
@@ -124,86 +80,26 @@ class Ensemble:
         Returns
         -------
         losses : dict
-            "pseudo_label" and "reconstruction", mean over the last epoch.
+            "pseudo_label" and "reconstruction", mean over the members and the last epoch.
         """
-        selected = torch.as_tensor(selected, device=self.device)
-        targets = torch.as_tensor(targets, device=self.device).where(selected, 0)
-        members = torch.arange(self.n_members, device=self.device)[:, None]
-
-        def batch_losses(rows, generator):
-            x, chosen = X[rows], selected[members, rows]
-            latents = self._noisy_latents(x, generator)
-            cross_entropy = pseudo_label_loss(self.heads(latents), targets[members, rows])
-            losses = {"pseudo_label": (cross_entropy * chosen).mean(dim=1)}
-            if reconstruction != "none":
-                l1 = reconstruction_loss(self.autoencoder.decode(latents), x)
-                losses["reconstruction"] = (l1 if reconstruction == "all" else l1 * ~chosen).mean(dim=1)
-            return losses
-
-        self.autoencoder.train()
-        parameters = [*self.autoencoder.parameters(), *self.heads.parameters()]
-        with threads_for(self._values_in_step(X, plan)):
-            return self._optimise(batch_losses, parameters, len(X), plan, stage)
+        runs = [
+            group.train_on_pseudo_labels(
+                X, targets[group.members], selected[group.members], reconstruction, plan, stage
+            )
+            for group in self.groups
+        ]
+        return self._train(runs, plan.batch_size * X[0].numel())
 
     def train_heads(self, latents, labels, plan):
         """Train the heads on frozen latents (K, N, m) and labels (N,); noise rows are left out."""
-        kept = np.flatnonzero(labels != NOISE)
-        latents = torch.as_tensor(latents[:, kept], device=self.device)
-        targets = torch.as_tensor(labels[kept], device=self.device)
-        members = torch.arange(self.n_members, device=self.device)[:, None]
+        runs = [group.train_heads(latents[group.members], labels, plan) for group in self.groups]
+        return self._train(runs, plan.batch_size * latents.shape[2])
 
-        def batch_losses(rows, generator):
-            logits = self.heads(latents[members, rows])
-            return {"pseudo_label": pseudo_label_loss(logits, targets[rows]).mean(dim=1)}
+    def _train(self, runs, n_values):
+        """Run the groups' training to its end: the mean of each loss over all members."""
+        losses = run_side_by_side(runs, n_values * len(self.groups[0].members))
+        return {name: float(torch.cat([of_group[name] for of_group in losses]).mean()) for name in losses[0]}
 
-        self.heads.train()
-        with threads_for(self._values_in_step(latents[0], plan)):
-            return self._optimise(batch_losses, self.heads.parameters(), len(kept), plan, HEADS_STAGE)
-
-    def _noisy_latents(self, x, generator):
-        """Encode a batch and add noise in proportion to each latent's spread over it: (K, B, m)."""
-        latents = self.autoencoder.encode(x)
-        if self.noise == 0:
-            return latents
-        spread = latents.detach().std(dim=1, keepdim=True)
-        draws = torch.randn(latents.shape, generator=generator, device=self.device)
-        return latents + self.noise * spread * draws
-
-    def _optimise(self, batch_losses, parameters, n_rows, plan, stage):
-        """Run the epochs of one stage; the members' losses are summed, so each trains as if alone."""
-        optimiser = torch.optim.Adam(parameters, lr=plan.learning_rate)
-        batch_size = min(plan.batch_size, n_rows)
-        shufflers = self._generators(BATCHES, stage)
-        noise_seed = derive_seed(self.seed, NOISE_STREAM, stage)
-        noise_generator = torch.Generator(self.device).manual_seed(noise_seed)
-        epoch_losses: list[dict] = []
-        for _ in range(plan.n_epochs):
-            epoch_losses.clear()
-            for rows in self._epoch_batches(n_rows, batch_size, shufflers):
-                losses = batch_losses(rows, noise_generator)
-                optimiser.zero_grad(set_to_none=True)
-                sum(loss.sum() for loss in losses.values()).backward()
-                optimiser.step()
-                epoch_losses.append({name: loss.detach().mean() for name, loss in losses.items()})
-        names = epoch_losses[0] if epoch_losses else ()
-        return {name: float(torch.stack([losses[name] for losses in epoch_losses]).mean()) for name in names}
-
-    def _values_in_step(self, rows, plan):
-        """Input values that one optimiser step reads, over all members."""
-        return self.n_members * plan.batch_size * rows[0].numel()
-
-    def _epoch_batches(self, n_rows, batch_size, shufflers):
-        """Shuffle rows for each member: a tensor (steps, K, batch_size).
-
-        Every batch is full, since batch normalisation needs more than one row; the rows left over differ from
-        epoch to epoch.
-        """
-        orders = torch.stack([torch.randperm(n_rows, generator=shuffler) for shuffler in shufflers])
-        n_steps = n_rows // batch_size
-        batches = orders[:, : n_steps * batch_size].unflatten(1, (n_steps, batch_size))
-        return batches.transpose(0, 1).to(self.device)
-
-    @torch.no_grad()
     def encode(self, X):
         """Encode rows in evaluation mode, without noise.
 
@@ -215,34 +111,29 @@ class Ensemble:
         -------
         latents : ndarray of shape (K, N, m), of X's dtype
         """
-        self.autoencoder.eval()
-        values = self.n_members * min(len(X), ROWS_PER_CHUNK) * X[0].numel()
-        with threads_for(values // 3):  # a forward pass is a third of a step
-            chunks = [
-                self.autoencoder.encode(chunk.expand(self.n_members, *chunk.shape)) for chunk in X.split(ROWS_PER_CHUNK)
-            ]
-        return to_numpy(torch.cat(chunks, dim=1))
+        n_values = min(len(X), ROWS_PER_CHUNK) * X[0].numel() * len(self.groups[0].members)
+        latents = map_side_by_side(lambda group: group.encode(X), self.groups, n_values // 3)  # a third of a step
+        return np.concatenate(latents)
 
-    @torch.no_grad()
     def classify(self, latents):
         """Softmax of each head on latents (K, N, m): ndarray (K, N, C)."""
-        self.heads.eval()
-        with threads_for(latents.size // 3):
-            probabilities = torch.softmax(self.heads(torch.as_tensor(latents, device=self.device)), dim=2)
-        return to_numpy(probabilities)
+        n_values = latents[0].size * len(self.groups[0].members)
+        probabilities = map_side_by_side(
+            lambda group: group.classify(latents[group.members]), self.groups, n_values // 3
+        )
+        return np.concatenate(probabilities)
 
     def snapshot(self):
         """Copy the autoencoders' state."""
-        return copy.deepcopy(self.autoencoder.state_dict())
+        return [group.snapshot() for group in self.groups]
 
-    def restore(self, state):
+    def restore(self, states):
         """Bring back a state of `snapshot`."""
-        self.autoencoder.load_state_dict(state)
+        for group, state in zip(self.groups, states, strict=True):
+            group.restore(state)
 
     def to(self, device, dtype=torch.float32):
         """Copy the ensemble to a device and a dtype."""
         moved = copy.copy(self)
-        moved.device = device
-        moved.autoencoder = copy.deepcopy(self.autoencoder).to(device, dtype)
-        moved.heads = copy.deepcopy(self.heads).to(device, dtype)
+        moved.groups = [group.to(device, dtype) for group in self.groups]
         return moved

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ._consensus import Consensus, find_consensus, select_agreed
 from ._constants import NOISE
 from ._device import torch_threads_kept
-from ._ensemble import TrainingPlan
 from ._history import best_round, has_stopped_growing
+from ._members import TrainingPlan
 from ._seeding import LABELLING, derive_seed
 from .clusterers._registry import label_space
 

@@ -17,7 +17,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._device import inference_device, resolve_device
-from ._ensemble import Ensemble, plan_training
+from ._ensemble import Ensemble
+from ._members import plan_training
 from ._progress import make_reporter
 from ._rounds import RoundSettings, label_without_rounds, run_rounds
 from ._scaling import fit_image_scaling, fit_vector_scaling
@@ -404,4 +405,4 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     @property
     def _n_features_out(self):
-        return self.n_estimators * self._ensemble.autoencoder.latent_size
+        return self.n_estimators * self._ensemble.latent_size

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from skspc._device import VALUES_PER_THREAD, inference_device, resolve_device, threads_for, to_numpy
+from skspc._device import VALUES_PER_THREAD, inference_device, resolve_device, to_numpy, torch_threads_shared
 
 
 @pytest.fixture
@@ -80,27 +80,38 @@ def test_inference_is_not_on_mps_which_has_no_float64(with_everything):
 
 
 @pytest.fixture
-def three_threads(monkeypatch):
-    """A torch that uses three threads, and is told to use others."""
-    setting = [3]
+def six_threads(monkeypatch):
+    """A torch that uses six threads, and is told to use others."""
+    setting = [6]
     monkeypatch.setattr(torch, "get_num_threads", lambda: setting[-1])
     monkeypatch.setattr(torch, "set_num_threads", setting.append)
 
 
 @pytest.mark.parametrize(
-    "n_values, n_threads",
-    [(1, 1), (VALUES_PER_THREAD - 1, 1), (VALUES_PER_THREAD, 2), (2 * VALUES_PER_THREAD, 3), (10**9, 3)],
+    "n_tasks, n_values, n_workers, n_threads",
+    [
+        (1, 1, 1, 1),
+        (1, VALUES_PER_THREAD - 1, 1, 1),
+        (1, VALUES_PER_THREAD, 1, 2),
+        (1, 10**9, 1, 6),
+        (2, 10**9, 2, 3),
+        (2, VALUES_PER_THREAD, 2, 2),
+        (4, 10**9, 4, 1),
+        (100, 10**9, 6, 1),
+    ],
 )
-def test_larger_steps_use_more_threads_and_the_callers_number_comes_back(three_threads, n_values, n_threads):
-    with threads_for(n_values):
-        assert torch.get_num_threads() == n_threads
-    assert torch.get_num_threads() == 3
+def test_tasks_share_the_threads_and_the_callers_number_comes_back(
+    six_threads, n_tasks, n_values, n_workers, n_threads
+):
+    with torch_threads_shared(n_tasks, n_values) as workers:
+        assert (workers, torch.get_num_threads()) == (n_workers, n_threads)
+    assert torch.get_num_threads() == 6
 
 
-def test_the_callers_number_of_threads_comes_back_after_an_error(three_threads):
-    with pytest.raises(KeyError), threads_for(1):
+def test_the_callers_number_of_threads_comes_back_after_an_error(six_threads):
+    with pytest.raises(KeyError), torch_threads_shared(1, 1):
         raise KeyError
-    assert torch.get_num_threads() == 3
+    assert torch.get_num_threads() == 6
 
 
 def test_to_numpy_detaches():

@@ -7,9 +7,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from skspc import _ensemble
+from skspc import _members
 from skspc._constants import NOISE
-from skspc._ensemble import Ensemble, TrainingPlan, plan_training
+from skspc._ensemble import Ensemble
+from skspc._members import MemberGroup, TrainingPlan, plan_training
 from skspc._seeding import BATCHES
 from skspc.networks import ConvNetwork, MLPNetwork
 
@@ -32,6 +33,10 @@ def make_ensemble(n_members=2, seed=0, noise=0.0, hidden=(8,), dtype=torch.float
     return ensemble.to(CPU, dtype)
 
 
+def make_group(n_members):
+    return MemberGroup(MLPNetwork(latent_size=2), (N_FEATURES,), 0, range(n_members), CPU)
+
+
 def make_targets(n_members=2, seed=0):
     """Pseudo-labels (K, N), and the rows selected: about half."""
     random = np.random.default_rng(seed)
@@ -43,6 +48,8 @@ def weights(module):
 
 
 def are_equal(state, other):
+    if isinstance(state, list):  # of groups
+        return len(state) == len(other) and all(map(are_equal, state, other))
     return state.keys() == other.keys() and all(torch.equal(state[name], other[name]) for name in state)
 
 
@@ -53,9 +60,10 @@ def parameters_of(module):
 def outputs(ensemble, X, member=0):
     """What one member makes of rows: latents, reconstruction and probabilities."""
     latents = ensemble.encode(X)
+    group = ensemble.groups[member // 2]
     with torch.no_grad():
-        decoded = ensemble.autoencoder.decode(torch.as_tensor(latents))
-    return latents[member], decoded[member].numpy(), ensemble.classify(latents)[member]
+        decoded = group.autoencoder.decode(torch.as_tensor(latents[group.members]))
+    return latents[member], decoded[member % 2].numpy(), ensemble.classify(latents)[member]
 
 
 def assert_same_outputs(one, other):
@@ -114,8 +122,8 @@ def test_epochs_make_the_steps_asked_for_and_no_more(n_rows, batch_size, min_ste
 
 @pytest.mark.parametrize("n_rows, batch_size", [(40, 16), (17, 16), (16, 16), (5, 2)])
 def test_batches_are_full_and_hold_no_row_twice(n_rows, batch_size):
-    ensemble = make_ensemble(3)
-    batches = ensemble._epoch_batches(n_rows, batch_size, ensemble._generators(BATCHES, 1))
+    group = make_group(3)
+    batches = group._epoch_batches(n_rows, batch_size, group._generators(BATCHES, 1))
     assert batches.shape == (n_rows // batch_size, 3, batch_size)
     for member in range(3):
         rows = batches[:, member].flatten().tolist()
@@ -124,20 +132,18 @@ def test_batches_are_full_and_hold_no_row_twice(n_rows, batch_size):
 
 
 def test_members_and_epochs_have_orders_of_their_own():
-    ensemble = make_ensemble(3)
-    shufflers = ensemble._generators(BATCHES, 1)
+    group = make_group(3)
+    shufflers = group._generators(BATCHES, 1)
     orders = [
-        order.flatten().tolist()
-        for _ in range(2)
-        for order in ensemble._epoch_batches(40, 20, shufflers).transpose(0, 1)
+        order.flatten().tolist() for _ in range(2) for order in group._epoch_batches(40, 20, shufflers).transpose(0, 1)
     ]
     assert len({tuple(order) for order in orders}) == 6
 
 
 def test_the_row_left_over_differs_from_epoch_to_epoch():
-    ensemble = make_ensemble(1)
-    shufflers = ensemble._generators(BATCHES, 1)
-    seen = {row for _ in range(20) for row in ensemble._epoch_batches(5, 4, shufflers).flatten().tolist()}
+    group = make_group(1)
+    shufflers = group._generators(BATCHES, 1)
+    seen = {row for _ in range(20) for row in group._epoch_batches(5, 4, shufflers).flatten().tolist()}
     assert seen == set(range(5))
 
 
@@ -154,7 +160,7 @@ def test_pretraining_lowers_the_reconstruction_loss():
 
 def test_the_loss_of_pretraining_is_the_mean_absolute_difference():
     X, ensemble = make_rows(), make_ensemble()
-    network = copy.deepcopy(ensemble.autoencoder).train()
+    network = copy.deepcopy(ensemble.groups[0].autoencoder).train()
     x = X.expand(2, *X.shape)
     by_hand = (network.decode(network.encode(x)) - x).abs().mean().item()
     assert ensemble.pretrain(X, WHOLE)["reconstruction"] == pytest.approx(by_hand)
@@ -169,9 +175,9 @@ def test_no_epochs_of_pretraining_change_nothing():
 
 def test_pretraining_leaves_the_heads_alone():
     ensemble = make_ensemble()
-    before = weights(ensemble.heads)
+    before = weights(ensemble.groups[0].heads)
     ensemble.pretrain(make_rows(), PLAN)
-    assert are_equal(weights(ensemble.heads), before)
+    assert are_equal(weights(ensemble.groups[0].heads), before)
 
 
 def test_a_batch_larger_than_the_data_is_all_of_it():
@@ -239,7 +245,7 @@ def train(targets, selected, reconstruction="unagreed", plan=PLAN, stage=1):
 
 def assert_same_training(one, other):
     assert are_equal(one.snapshot(), other.snapshot())
-    assert are_equal(weights(one.heads), weights(other.heads))
+    assert are_equal(weights(one.groups[0].heads), weights(other.groups[0].heads))
 
 
 @pytest.mark.parametrize("anything", [NOISE, 0, N_CLUSTERS - 1])
@@ -277,10 +283,10 @@ def test_pseudo_labels_are_learnt():
 def test_the_losses_are_those_of_equation_2(reconstruction):
     X, (targets, selected) = make_rows(), make_targets()
     before = make_ensemble()
-    network, x = before.autoencoder.train(), X.expand(2, *X.shape)
+    network, x = before.groups[0].autoencoder.train(), X.expand(2, *X.shape)
     latents = network.encode(x)
     l1 = (network.decode(latents) - x).abs().mean(dim=2)  # (K, N)
-    logits, chosen = before.heads(latents), torch.tensor(selected)
+    logits, chosen = before.groups[0].heads(latents), torch.tensor(selected)
     cross_entropy = -F.log_softmax(logits, dim=2).gather(2, torch.tensor(targets)[:, :, None])[:, :, 0]
     expected = {"pseudo_label": (cross_entropy * chosen).mean().item()}
     if reconstruction != "none":
@@ -290,9 +296,9 @@ def test_the_losses_are_those_of_equation_2(reconstruction):
 
 
 def decoder_changes(reconstruction, selected):
-    before = parameters_of(make_ensemble().autoencoder.decoder)
+    before = parameters_of(make_ensemble().groups[0].autoencoder.decoder)
     ensemble, _ = train(make_targets()[0], selected, reconstruction)
-    after = parameters_of(ensemble.autoencoder.decoder)
+    after = parameters_of(ensemble.groups[0].autoencoder.decoder)
     return not all(torch.equal(*pair) for pair in zip(before, after, strict=True))
 
 
@@ -324,7 +330,8 @@ def test_nothing_to_learn_changes_no_parameter():
     ensemble, losses = train(make_targets()[0], np.zeros((2, N), dtype=bool), "none")
     assert losses == {"pseudo_label": 0.0}
     for part in ("autoencoder", "heads"):
-        pairs = zip(parameters_of(getattr(before, part)), parameters_of(getattr(ensemble, part)), strict=True)
+        modules = [getattr(one.groups[0], part) for one in (before, ensemble)]
+        pairs = zip(*map(parameters_of, modules), strict=True)
         assert all(torch.equal(*pair) for pair in pairs)
 
 
@@ -367,11 +374,11 @@ def test_torchs_global_state_does_not_matter():
 
 def test_new_heads_are_drawn_from_the_seed():
     ensemble = make_ensemble(dtype=torch.float32)
-    first = weights(ensemble.heads)
+    first = weights(ensemble.groups[0].heads)
     ensemble.train_heads(ensemble.encode(make_rows(dtype=torch.float32)), np.arange(N) % N_CLUSTERS, PLAN)
-    assert not are_equal(weights(ensemble.heads), first)
+    assert not are_equal(weights(ensemble.groups[0].heads), first)
     ensemble.reset_heads(N_CLUSTERS)
-    assert are_equal(weights(ensemble.heads), first)
+    assert are_equal(weights(ensemble.groups[0].heads), first)
     ensemble.reset_heads(7)
     assert ensemble.classify(np.zeros((2, 1, 2), dtype=np.float32)).shape == (2, 1, 7)
 
@@ -380,8 +387,8 @@ def test_noise_is_in_units_of_each_latents_spread():
     X, ensemble = make_rows(4000), make_ensemble(noise=0.25)
     x = X.expand(2, *X.shape)
     with torch.no_grad():
-        clean = ensemble.autoencoder.train().encode(x)
-        noise = ensemble._noisy_latents(x, torch.Generator().manual_seed(0)) - clean
+        clean = ensemble.groups[0].autoencoder.train().encode(x)
+        noise = ensemble.groups[0]._noisy_latents(x, torch.Generator().manual_seed(0)) - clean
     ratio = (noise.std(dim=1) / clean.std(dim=1)).numpy()
     np.testing.assert_allclose(ratio, np.full((2, 2), 0.25), rtol=0.05)
     np.testing.assert_allclose((noise.mean(dim=1) / clean.std(dim=1)).numpy(), np.zeros((2, 2)), atol=0.02)
@@ -417,7 +424,7 @@ def test_latents_are_numpy_of_the_dtype_of_the_rows(dtype):
 def test_all_members_encode_the_same_rows():
     X, ensemble = make_rows(), make_ensemble()
     with torch.no_grad():
-        expected = ensemble.autoencoder.eval().encode(torch.stack([X, X]))
+        expected = ensemble.groups[0].autoencoder.eval().encode(torch.stack([X, X]))
     np.testing.assert_allclose(ensemble.encode(X), expected.numpy(), rtol=1e-12)
 
 
@@ -426,7 +433,7 @@ def test_latents_do_not_depend_on_chunks(monkeypatch, rows_per_chunk):
     X, ensemble = make_rows(), make_ensemble()
     ensemble.pretrain(X, PLAN)
     expected = ensemble.encode(X)
-    monkeypatch.setattr(_ensemble, "ROWS_PER_CHUNK", rows_per_chunk)
+    monkeypatch.setattr(_members, "ROWS_PER_CHUNK", rows_per_chunk)
     np.testing.assert_allclose(ensemble.encode(X), expected, rtol=1e-10, atol=1e-12)
 
 
@@ -447,7 +454,7 @@ def test_training_goes_on_in_training_mode_after_encoding():
 def test_probabilities_are_a_softmax_of_the_heads():
     ensemble = make_ensemble()
     latents = np.random.default_rng(0).normal(size=(2, 5, 2))
-    logits = ensemble.heads(torch.tensor(latents)).detach().numpy()
+    logits = ensemble.groups[0].heads(torch.tensor(latents)).detach().numpy()
     expected = np.exp(logits) / np.exp(logits).sum(axis=2, keepdims=True)
     np.testing.assert_allclose(ensemble.classify(latents), expected, rtol=1e-12)
 
@@ -479,7 +486,7 @@ def test_noise_rows_are_left_out_of_the_training_of_heads():
     one.train_heads(latents, labels, PLAN)
     latents[:, ::4] = np.nan
     other.train_heads(latents, labels, PLAN)
-    assert are_equal(weights(one.heads), weights(other.heads))
+    assert are_equal(weights(one.groups[0].heads), weights(other.groups[0].heads))
 
 
 def test_one_row_is_enough_for_heads():
@@ -513,13 +520,69 @@ def test_a_snapshot_does_not_follow_training():
 
 def test_a_copy_in_float64_leaves_the_original_alone():
     X, ensemble = make_rows(dtype=torch.float32), make_ensemble(dtype=torch.float32)
-    before, heads = ensemble.snapshot(), weights(ensemble.heads)
+    before, heads = ensemble.snapshot(), weights(ensemble.groups[0].heads)
     double = ensemble.to(CPU, torch.float64)
     np.testing.assert_allclose(double.encode(X.double()), ensemble.encode(X), rtol=1e-4, atol=1e-5)
     double.pretrain(X.double(), PLAN)
     double.train_heads(double.encode(X.double()), np.arange(N) % N_CLUSTERS, PLAN)
     double.reset_heads(7)
-    assert {tensor.dtype for tensor in double.autoencoder.parameters()} == {torch.float64}
-    assert {tensor.dtype for tensor in ensemble.autoencoder.parameters()} == {torch.float32}
+    assert {tensor.dtype for tensor in double.groups[0].autoencoder.parameters()} == {torch.float64}
+    assert {tensor.dtype for tensor in ensemble.groups[0].autoencoder.parameters()} == {torch.float32}
     assert are_equal(ensemble.snapshot(), before)
-    assert are_equal(weights(ensemble.heads), heads)
+    assert are_equal(weights(ensemble.groups[0].heads), heads)
+
+
+# Groups
+
+
+@pytest.mark.parametrize(
+    "device, sizes", [("cpu", {1: [1], 2: [2], 3: [2, 1], 5: [2, 2, 1], 6: [2, 2, 2]}), ("meta", {1: [1], 5: [5]})]
+)
+def test_members_are_paired_on_the_cpu_and_together_elsewhere(device, sizes):
+    for n_members, expected in sizes.items():
+        groups = Ensemble(NoWeights(), (N_FEATURES,), 0, n_members, torch.device(device)).groups
+        assert [len(group.members) for group in groups] == expected
+        assert [member for group in groups for member in group.members] == list(range(n_members))
+
+
+class NoWeights:
+    """A network of nothing, for any device."""
+
+    noise = 0.0
+
+    def build(self, input_shape, generators):
+        return torch.nn.Identity()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_the_number_of_threads_changes_nothing(noise):
+    X, (targets, selected) = make_rows(), make_targets(5)
+    states, losses = [], []
+    for n_threads in (1, 2):
+        torch.set_num_threads(n_threads)
+        try:
+            ensemble = make_ensemble(5, noise=noise)
+            losses.append(ensemble.pretrain(X, PLAN))
+            losses.append(ensemble.train_on_pseudo_labels(X, targets, selected, "all", PLAN, stage=1))
+            states.append(ensemble.snapshot())
+        finally:
+            torch.set_num_threads(1)
+    assert are_equal(states[0], states[1])
+    assert losses[:2] == losses[2:]
+
+
+def test_groups_have_noise_of_their_own():
+    ensemble = make_ensemble(4, noise=0.5)
+    same_weights = ensemble.groups[0].autoencoder.state_dict()
+    ensemble.groups[1].autoencoder.load_state_dict(same_weights)
+    ensemble.pretrain(make_rows(), WHOLE)  # all rows in one batch: groups differ by order and noise alone
+    first, second = ensemble.snapshot()
+    assert not are_equal(first, second)
+
+
+def test_results_are_in_the_order_of_members():
+    X, ensemble = make_rows(), make_ensemble(5)
+    latents = ensemble.encode(X)
+    assert latents.shape == (5, N, 2)
+    np.testing.assert_array_equal(latents[4], ensemble.groups[2].encode(X)[0])
+    np.testing.assert_array_equal(ensemble.classify(latents)[3], ensemble.groups[1].classify(latents[2:4])[1])

@@ -17,9 +17,10 @@ ROWS = [  # top to bottom; a package stands for all its modules
     {"_io"},
     {"_rounds"},
     {"_ensemble", "_validation"},
+    {"_members"},
     {"clusterers", "networks"},
     {"datasets", "metrics"},
-    {"_scaling", "_consensus"},
+    {"_scaling", "_consensus", "_workers"},
     {"_history", "_progress", "_device", "_seeding", "_constants"},
 ]
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
@@ -124,7 +125,7 @@ def test_modules_import_from_their_own_row_or_below():
 def test_the_package_is_read_whole():
     sources = read_package()
     assert {"", "_spc", "_rounds", "networks", "networks._layers", "clusterers._cut"} <= set(sources)
-    assert "_ensemble" in internal_imports("_rounds", sources)
+    assert "_ensemble" in internal_imports("_spc", sources)
     assert "_constants" in internal_imports("clusterers._cut", sources)
     assert "networks" in internal_imports("_validation", sources)
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skspc._consensus import Consensus
 from skspc._constants import NOISE
-from skspc._ensemble import TrainingPlan
+from skspc._members import TrainingPlan
 from skspc._rounds import (
     RoundSettings,
     cluster_spaces,

@@ -148,8 +148,8 @@ def test_images_are_clipped_to_the_range_of_the_training_images(images, quick):
 def test_auto_takes_convolutions_for_images_and_an_mlp_for_vectors(images, quick):
     X, _ = images
     as_images, as_vectors = SPCClustering(3, **quick).fit(X), SPCClustering(3, **quick).fit(X.reshape(-1, 64))
-    assert type(as_images._ensemble.autoencoder).__name__ == "ConvAutoencoder"
-    assert type(as_vectors._ensemble.autoencoder).__name__ == "MLPAutoencoder"
+    assert type(as_images._ensemble.groups[0].autoencoder).__name__ == "ConvAutoencoder"
+    assert type(as_vectors._ensemble.groups[0].autoencoder).__name__ == "MLPAutoencoder"
 
 
 @pytest.mark.parametrize("selection", ["agreed", "consensus", "own"])

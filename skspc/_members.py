@@ -1,0 +1,234 @@
+"""Members as one batched torch module: pretrain, train on pseudo-labels, encode, classify."""
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ._constants import NOISE
+from ._device import to_numpy
+from ._seeding import BATCHES, HEADS, NOISE_STREAM, WEIGHTS, derive_seed
+from .networks._heads import build_heads
+from .networks._losses import pseudo_label_loss, reconstruction_loss
+
+ROWS_PER_CHUNK = 512  # rows encoded at once outside training
+PRETRAINING_STAGE = 0  # rounds are stages 1, 2, ...
+HEADS_STAGE = 2**31
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """Figures of one stage of training.
+
+    Attributes
+    ----------
+    n_epochs, batch_size : int
+    learning_rate : float
+        Of Adam, which starts anew each stage.
+    """
+
+    n_epochs: int
+    batch_size: int
+    learning_rate: float
+
+
+def plan_training(n_rows, epochs, min_steps, batch_size, learning_rate):
+    """Fix epochs and batch size for ``n_rows`` rows.
+
+    Parameters
+    ----------
+    n_rows : int
+    epochs : int
+    min_steps : int
+        Optimiser steps at least: with few rows an epoch is too short to count by.
+    batch_size : int or "auto"
+        "auto" is the power of two next below a sixteenth of the rows, between 32 and 256.
+    learning_rate : float
+
+    Returns
+    -------
+    plan : TrainingPlan
+    """
+    if batch_size == "auto":
+        batch_size = 2 ** int(np.clip(np.log2(max(n_rows, 1) / 16), 5, 8))
+    batch_size = min(batch_size, n_rows)
+    steps_per_epoch = n_rows // batch_size
+    n_epochs = max(epochs, -(-min_steps // steps_per_epoch))
+    return TrainingPlan(n_epochs, batch_size, learning_rate)
+
+
+class MemberGroup:
+    """Autoencoders with their pseudo-classifiers, trained side by side on batches of their own.
+
+    Each method that trains is a generator, which yields after each epoch and returns the losses: so groups can take
+    turns, or run at once.
+
+    Parameters
+    ----------
+    network : object with ``build(input_shape, generators)`` and ``noise``
+    input_shape : tuple
+        Shape of one row as the network takes it.
+    seed : int
+        Of the whole ensemble.
+    members : range
+        Which of the ensemble's members these are.
+    device : torch.device
+    """
+
+    def __init__(self, network, input_shape, seed, members, device):
+        self.seed, self.members = seed, members
+        self.noise, self.device = network.noise, device
+        self.autoencoder = network.build(input_shape, self._generators(WEIGHTS)).to(device)
+        self.heads = torch.nn.Sequential()  # drawn by reset_heads, once the number of clusters is settled
+
+    def _generators(self, *path):
+        """One generator a member, each from a seed of its own."""
+        seeds = [derive_seed(self.seed, *path, member) for member in self.members]
+        return [torch.Generator().manual_seed(seed) for seed in seeds]
+
+    def reset_heads(self, n_clusters):
+        """Draw new pseudo-classifiers."""
+        heads = build_heads(self.autoencoder.latent_size, n_clusters, self._generators(HEADS))
+        self.heads = heads.to(self.device)
+
+    def pretrain(self, X, plan):
+        """Train the autoencoders by reconstruction; X is a tensor (N, *input_shape) on the device.
+
+        Returns
+        -------
+        losses : dict
+            "reconstruction": l1 loss, mean over the last epoch: a tensor (K,).
+        """
+
+        def batch_losses(rows, generator):
+            x = X[rows]  # (K, B, *input_shape)
+            decoded = self.autoencoder.decode(self._noisy_latents(x, generator))
+            return {"reconstruction": reconstruction_loss(decoded, x).mean(dim=1)}
+
+        self.autoencoder.train()
+        return self._optimise(batch_losses, self.autoencoder.parameters(), len(X), plan, PRETRAINING_STAGE)
+
+    def train_on_pseudo_labels(self, X, targets, selected, reconstruction, plan, stage):
+        """Train encoders, decoders and heads on the paper's Eq. (2).
+
+        Parameters
+        ----------
+        X : tensor of shape (N, *input_shape)
+        targets : ndarray of shape (K, N), int
+            Pseudo-labels; not read where ``selected`` is False.
+        selected : ndarray of shape (K, N), bool
+            Rows trained on their pseudo-label.
+        reconstruction : {"unagreed", "all", "none"}
+            Rows trained by reconstruction: those not selected (the paper), all, or none.
+        plan : TrainingPlan
+        stage : int
+            Number of the round, from 1; it tells the random streams apart.
+
+        Returns
+        -------
+        losses : dict
+            "pseudo_label" and "reconstruction", mean over the last epoch: tensors (K,).
+        """
+        selected = torch.as_tensor(selected, device=self.device)
+        targets = torch.as_tensor(targets, device=self.device).where(selected, 0)
+        members = torch.arange(len(self.members), device=self.device)[:, None]
+
+        def batch_losses(rows, generator):
+            x, chosen = X[rows], selected[members, rows]
+            latents = self._noisy_latents(x, generator)
+            cross_entropy = pseudo_label_loss(self.heads(latents), targets[members, rows])
+            losses = {"pseudo_label": (cross_entropy * chosen).mean(dim=1)}
+            if reconstruction != "none":
+                l1 = reconstruction_loss(self.autoencoder.decode(latents), x)
+                losses["reconstruction"] = (l1 if reconstruction == "all" else l1 * ~chosen).mean(dim=1)
+            return losses
+
+        self.autoencoder.train()
+        parameters = [*self.autoencoder.parameters(), *self.heads.parameters()]
+        return self._optimise(batch_losses, parameters, len(X), plan, stage)
+
+    def train_heads(self, latents, labels, plan):
+        """Train the heads on frozen latents (K, N, m) and labels (N,); noise rows are left out."""
+        kept = np.flatnonzero(labels != NOISE)
+        latents = torch.as_tensor(latents[:, kept], device=self.device)
+        targets = torch.as_tensor(labels[kept], device=self.device)
+        members = torch.arange(len(self.members), device=self.device)[:, None]
+
+        def batch_losses(rows, generator):
+            logits = self.heads(latents[members, rows])
+            return {"pseudo_label": pseudo_label_loss(logits, targets[rows]).mean(dim=1)}
+
+        self.heads.train()
+        return self._optimise(batch_losses, self.heads.parameters(), len(kept), plan, HEADS_STAGE)
+
+    def _noisy_latents(self, x, generator):
+        """Encode a batch and add noise in proportion to each latent's spread over it: (K, B, m)."""
+        latents = self.autoencoder.encode(x)
+        if self.noise == 0:
+            return latents
+        spread = latents.detach().std(dim=1, keepdim=True)
+        draws = torch.randn(latents.shape, generator=generator, device=self.device)
+        return latents + self.noise * spread * draws
+
+    def _optimise(self, batch_losses, parameters, n_rows, plan, stage):
+        """Run the epochs of one stage; the members' losses are summed, so each trains as if alone."""
+        fused = self.device.type in ("cpu", "cuda")  # one pass over each parameter: an eighth of a step on small images
+        optimiser = torch.optim.Adam(parameters, lr=plan.learning_rate, fused=fused)
+        batch_size = min(plan.batch_size, n_rows)
+        shufflers = self._generators(BATCHES, stage)
+        noise_seed = derive_seed(self.seed, NOISE_STREAM, stage, self.members[0])
+        noise_generator = torch.Generator(self.device).manual_seed(noise_seed)
+        epoch_losses: list[dict] = []
+        for _ in range(plan.n_epochs):
+            epoch_losses.clear()
+            for rows in self._epoch_batches(n_rows, batch_size, shufflers):
+                losses = batch_losses(rows, noise_generator)
+                optimiser.zero_grad(set_to_none=True)
+                sum(loss.sum() for loss in losses.values()).backward()
+                optimiser.step()
+                epoch_losses.append({name: loss.detach() for name, loss in losses.items()})
+            yield
+        names = epoch_losses[0] if epoch_losses else ()
+        return {name: torch.stack([losses[name] for losses in epoch_losses]).mean(dim=0) for name in names}
+
+    def _epoch_batches(self, n_rows, batch_size, shufflers):
+        """Shuffle rows for each member: a tensor (steps, K, batch_size).
+
+        Every batch is full, since batch normalisation needs more than one row; the rows left over differ from
+        epoch to epoch.
+        """
+        orders = torch.stack([torch.randperm(n_rows, generator=shuffler) for shuffler in shufflers])
+        n_steps = n_rows // batch_size
+        batches = orders[:, : n_steps * batch_size].unflatten(1, (n_steps, batch_size))
+        return batches.transpose(0, 1).to(self.device)
+
+    @torch.no_grad()
+    def encode(self, X):
+        """Encode rows (N, *input_shape) in evaluation mode, without noise: ndarray (K, N, m), of X's dtype."""
+        self.autoencoder.eval()
+        n_members = len(self.members)
+        chunks = [self.autoencoder.encode(chunk.expand(n_members, *chunk.shape)) for chunk in X.split(ROWS_PER_CHUNK)]
+        return to_numpy(torch.cat(chunks, dim=1))
+
+    @torch.no_grad()
+    def classify(self, latents):
+        """Softmax of each head on latents (K, N, m): ndarray (K, N, C)."""
+        self.heads.eval()
+        return to_numpy(torch.softmax(self.heads(torch.as_tensor(latents, device=self.device)), dim=2))
+
+    def snapshot(self):
+        """Copy the autoencoders' state."""
+        return copy.deepcopy(self.autoencoder.state_dict())
+
+    def restore(self, state):
+        """Bring back a state of `snapshot`."""
+        self.autoencoder.load_state_dict(state)
+
+    def to(self, device, dtype=torch.float32):
+        """Copy the group to a device and a dtype."""
+        moved = copy.copy(self)
+        moved.device = device
+        moved.autoencoder = copy.deepcopy(self.autoencoder).to(device, dtype)
+        moved.heads = copy.deepcopy(self.heads).to(device, dtype)
+        return moved
