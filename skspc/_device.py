@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 
 import torch
+from threadpoolctl import threadpool_limits
 
 VALUES_PER_THREAD = 400_000  # input values in one operation that make another CPU thread worth its while
 
@@ -68,6 +69,22 @@ def torch_threads_shared(n_tasks, n_values):
         n_workers = max(1, min(budget, n_tasks))
         torch.set_num_threads(max(1, min(budget // n_workers, 1 + n_values // VALUES_PER_THREAD)))
         yield n_workers
+
+
+@contextmanager
+def threads_shared(n_tasks):
+    """Share the threads of torch, BLAS and OpenMP between tasks side by side; afterwards, the caller's numbers again.
+
+    Yields
+    ------
+    n_workers : int
+        Tasks to run at once.
+    """
+    with torch_threads_kept():
+        budget = torch.get_num_threads()
+        n_workers = max(1, min(budget, n_tasks))
+        with threadpool_limits(budget // n_workers):
+            yield n_workers
 
 
 @contextmanager

@@ -6,16 +6,18 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from joblib import Parallel, delayed
+import torch
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
 from ._consensus import Consensus, find_consensus, select_agreed
 from ._constants import NOISE
-from ._device import torch_threads_kept
+from ._device import threads_shared
 from ._history import best_round, has_stopped_growing
 from ._members import TrainingPlan
 from ._seeding import LABELLING, derive_seed
-from .clusterers._registry import label_space
+from .clusterers._labelling import AUTO, count_parameter, label_embedding, reduce_space
+from .clusterers._quiet import dependencies_quiet
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class RoundSettings:
     max_iter: int
     n_iter_no_change: int
     n_jobs: int | None
+    device: torch.device
     pretraining: TrainingPlan
     training: TrainingPlan
     heads: TrainingPlan
@@ -154,6 +157,10 @@ def cluster_spaces(latents, n_clusters, settings, seed):
     Parameters
     ----------
     latents : ndarray of shape (K, N, m)
+    n_clusters : int or "auto"
+        With "auto", each space is labelled with the number of clusters that most of them have.
+    settings : RoundSettings
+    seed : int
 
     Returns
     -------
@@ -162,11 +169,34 @@ def cluster_spaces(latents, n_clusters, settings, seed):
     spaces = list(latents)
     if settings.concatenate and len(latents) > 1:
         spaces.append(np.concatenate(spaces, axis=1))
-    with torch_threads_kept():
-        return Parallel(n_jobs=settings.n_jobs)(
-            delayed(label_space)(space, settings.clusterer, settings.reducer, n_clusters, derive_seed(seed, i))
-            for i, space in enumerate(spaces)
+    seeds = [derive_seed(seed, i) for i in range(len(spaces))]
+    # The libraries' own threads are shared out like torch's: threads in threads wait for each other.
+    with threads_shared(len(spaces)) as n_threads, dependencies_quiet():
+        run = Parallel(n_jobs=_n_labellings_at_once(settings.n_jobs, n_threads), prefer="threads")
+        found = run(
+            delayed(_reduce_and_label)(space, settings, n_clusters, space_seed)
+            for space, space_seed in zip(spaces, seeds, strict=True)
         )
+        labellings = [labels for _, labels in found]
+        if n_clusters != AUTO or count_parameter(settings.clusterer) is None:
+            return labellings
+        n_clusters = _most_common_count(labellings)
+        return run(
+            delayed(label_embedding)(embedding, settings.clusterer, n_clusters, space_seed)
+            for (embedding, _), space_seed in zip(found, seeds, strict=True)
+        )
+
+
+def _reduce_and_label(space, settings, n_clusters, seed):
+    embedding = reduce_space(space, settings.reducer, seed, settings.device)
+    return embedding, label_embedding(embedding, settings.clusterer, n_clusters, seed)
+
+
+def _n_labellings_at_once(n_jobs, n_threads):
+    """n_jobs, or that of joblib's configuration, or as many as there are threads."""
+    if n_jobs is None and effective_n_jobs(None) == 1:
+        return n_threads
+    return n_jobs
 
 
 def keep_exact(found, n_clusters):
@@ -184,18 +214,27 @@ def keep_exact(found, n_clusters):
 
 def _settle_n_clusters(found, n_clusters):
     """Return ``n_clusters`` if any labelling has it, else, with a warning, the count that most have."""
-    counts = Counter(int(labels.max()) + 1 for labels in found)
-    if counts[n_clusters] > 0:
+    if any(labels.max() + 1 == n_clusters for labels in found):
         return n_clusters
-    del counts[0]  # nothing but noise is no clustering
-    settled = max(counts, key=lambda count: (counts[count], count)) if counts else 1
-    warnings.warn(
-        f"No labelling could be brought to n_clusters={n_clusters}; the fit goes on with {settled}, "
-        "the number found most often. Lower n_clusters, or try another clusterer, e.g. clusterer='gmm'.",
-        ConvergenceWarning,
-        stacklevel=4,
-    )
+    settled = _most_common_count(found)
+    if n_clusters != AUTO:
+        message = (
+            f"No labelling could be brought to n_clusters={n_clusters}; the fit goes on with {settled}, "
+            "the number found most often. Lower n_clusters, or try another clusterer, e.g. clusterer='gmm'."
+        )
+    elif settled == 1:
+        message = "n_clusters='auto' found no clusters apart; all rows are in one. Pass n_clusters if you know better."
+    else:
+        return settled
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)
     return settled
+
+
+def _most_common_count(labellings):
+    """Return the number of clusters that most labellings have, the larger of two as common; 1 if all is noise."""
+    counts = Counter(int(labels.max()) + 1 for labels in labellings)
+    del counts[0]  # nothing but noise is no clustering
+    return max(counts, key=lambda count: (counts[count], count)) if counts else 1
 
 
 def pseudo_labels(consensus, spaces, n_members, settings):
@@ -295,10 +334,19 @@ def _history_row(index, consensus, labellings, settings, losses, seconds):
         "mean_agreement": float(votes.mean() / labellings.n_tried),
         "n_labellings": len(labellings.spaces),
         "left_out": labellings.left_out,
+        "consensus_share": _consensus_shares(consensus, labellings),
         "losses": losses,
         "seconds": seconds,
         "training": asdict(settings.training if index else settings.pretraining),
     }
+
+
+def _consensus_shares(consensus, labellings):
+    """Share of the rows to which each kept labelling gives their consensus label."""
+    if consensus is None:
+        return []
+    shares = (consensus.aligned == consensus.labels).mean(axis=1, where=consensus.labels != NOISE)
+    return [{"space": i, "share": float(share)} for i, share in zip(labellings.spaces, shares, strict=True)]
 
 
 def _check_finite(latents):

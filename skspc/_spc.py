@@ -21,17 +21,18 @@ from ._ensemble import Ensemble
 from ._members import plan_training
 from ._progress import make_reporter
 from ._rounds import RoundSettings, label_without_rounds, run_rounds
+from ._rows import distinct_rows
 from ._scaling import fit_image_scaling, fit_vector_scaling
 from ._seeding import draw_seed
 from ._validation import (
     check_image_shape,
     check_n_samples,
     choose_network,
-    distinct_rows,
     flatten_images,
     without_padding,
 )
 from .clusterers import get_clusterer, get_reducer
+from .clusterers._labelling import AUTO, check_count
 
 # Defaults of "auto": epochs, and optimiser steps at least, of each stage.
 PRETRAIN_EPOCHS, MIN_PRETRAIN_STEPS = 10, 800
@@ -52,15 +53,19 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters C. With 1 all labels are 0 and nothing is trained.
+    n_clusters : int or "auto", default=8
+        Number of clusters C. With 1 all labels are 0 and nothing is trained. "auto" is the number that most labellings
+        find after pretraining, for a clusterer that finds one itself ("hdbscan", or an object without ``n_clusters``);
+        it sees clusters that lie apart in the latents, which need not be the classes one has in mind.
     n_estimators : int, default=5
         Number of autoencoders K in the ensemble (the paper: 15).
-    clusterer : {"hdbscan", "gmm"} or object with ``fit_predict``, default="hdbscan"
+    clusterer : {"hdbscan", "gmm", "kmeans", "agglomerative"}, registered name or object with ``fit_predict``, \
+            default="hdbscan"
         What labels the reduced latents; negative labels are noise. A copy is made for each labelling, with
-        ``n_clusters`` (or ``n_components``) and ``random_state`` set if it has them.
-    reducer : "umap", object with ``fit_transform``, or None, default="umap"
-        What reduces the latents for the clusterer; with None it sees the latents themselves.
+        ``n_clusters`` (or ``n_components``) and ``random_state`` set if it has them. See `skspc.clusterers`.
+    reducer : "umap", registered name, object with ``fit_transform``, or None, default="umap"
+        What reduces the latents for the clusterer; with None it sees the latents themselves. A copy is made for each
+        labelling, with ``random_state`` set if it has one, and ``device`` if that is "auto".
     network : {"auto", "conv", "mlp"} or instance, default="auto"
         Autoencoder. "auto" is "conv" for images and "mlp" for vectors. An instance, e.g.
         `skspc.networks.ConvNetwork`, has settings of its own.
@@ -89,8 +94,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     device : str or torch.device, default="auto"
         "auto" is CUDA where available, else the CPU.
     n_jobs : None or int, default=None
-        Labellings of a round made at once, by joblib; None is 1 unless in a ``joblib.parallel_config``. Labels do not
-        depend on it. Each new process compiles umap-learn first (some 10 seconds), which pays for some thousand rows.
+        Labellings of a round made at once, by joblib: in threads, unless a ``joblib.parallel_config`` says otherwise.
+        None is what that says, else as many as torch has threads. Labels do not depend on it.
     random_state : None, int or RandomState, default=None
         An int makes labels the same on every run on one machine. No global random state is changed by an int; None and
         an instance of RandomState are drawn from once.
@@ -109,13 +114,14 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         The aligned labellings of the best round; -1 is noise.
     history_ : list of dict
         One row a clustering: round, rows (distinct ones), agreed rows and their share, losses, seconds of each stage,
-        labellings kept, labellings left out and why, and the training figures used. Row 0 is before any round.
+        labellings kept, labellings left out and why, the share of the rows on which each kept one is as the consensus,
+        and the training figures used. Row 0 is before any round.
     n_iter_ : int
         Number of clusterings.
     best_iter_ : int
         Index in ``history_`` of the round that the result is from.
     n_clusters_ : int
-        Number of clusters found. It differs from ``n_clusters`` only with a ConvergenceWarning.
+        Number of clusters found. It differs from a number in ``n_clusters`` only with a ConvergenceWarning.
     predict_consistency_ : float
         Share of the training rows for which `predict` gives ``labels_``.
     n_features_in_ : int
@@ -138,7 +144,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     """
 
     _parameter_constraints: dict = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "clusterer": [str, HasMethods("fit_predict")],
         "reducer": [str, HasMethods("fit_transform"), None],
@@ -238,6 +244,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         device = resolve_device(self.device)
         network = choose_network(self.network, image_shape)
         clusterer, reducer = get_clusterer(self.clusterer), get_reducer(self.reducer)
+        check_count(clusterer, self.n_clusters)
         seed = draw_seed(self.random_state)
 
         first, inverse = distinct_rows(X)
@@ -246,7 +253,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         fit_scaling = fit_vector_scaling if image_shape is None else fit_image_scaling
         scaling = fit_scaling(distinct, image_shape or (X.shape[1],))
         ensemble = Ensemble(network, scaling.input_shape, seed, self.n_estimators, device)
-        settings = self._round_settings(len(first), clusterer, reducer)
+        settings = self._round_settings(len(first), clusterer, reducer, device)
         report = make_reporter(self.verbose)
         rows = scaling.apply(distinct, device)
         if n_clusters in (1, len(first)):
@@ -279,6 +286,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     def _attainable_n_clusters(self, n_distinct):
         """n_clusters, or the number of distinct rows where these are fewer."""
+        if self.n_clusters == AUTO:
+            return 1 if n_distinct == 1 else AUTO
         if n_distinct < self.n_clusters:
             warnings.warn(
                 f"X has {n_distinct} distinct rows, fewer than n_clusters={self.n_clusters}; "
@@ -288,7 +297,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             )
         return min(self.n_clusters, n_distinct)
 
-    def _round_settings(self, n_rows, clusterer, reducer):
+    def _round_settings(self, n_rows, clusterer, reducer, device):
         """Parameters, with every "auto" made a figure for ``n_rows`` rows."""
 
         def plan(epochs, auto_epochs, auto_min_steps):
@@ -307,6 +316,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             max_iter=self.max_iter,
             n_iter_no_change=self.n_iter_no_change,
             n_jobs=self.n_jobs,
+            device=device,
             pretraining=plan(self.pretrain_epochs, PRETRAIN_EPOCHS, MIN_PRETRAIN_STEPS),
             training=plan(self.epochs, ROUND_EPOCHS, MIN_ROUND_STEPS),
             heads=plan("auto", HEAD_EPOCHS, MIN_HEAD_STEPS),

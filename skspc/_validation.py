@@ -143,7 +143,7 @@ def check_n_samples(n_samples, n_clusters):
         raise ValueError(
             f"n_samples={n_samples} is too few to fit n_clusters={n_clusters}: at least 2 rows are needed."
         )
-    if n_samples < n_clusters:
+    if n_clusters != "auto" and n_samples < n_clusters:
         raise ValueError(
             f"n_samples={n_samples} is less than n_clusters={n_clusters}. Lower n_clusters or pass more rows."
         )
@@ -152,27 +152,3 @@ def check_n_samples(n_samples, n_clusters):
 def without_padding(X):
     """Make floats wider than 64 bits float64: torch has none, and their padding bytes would tell equal rows apart."""
     return X.astype(np.float64) if X.dtype.kind == "f" and X.dtype.itemsize > 8 else X
-
-
-def distinct_rows(X):
-    """Find the distinct rows, in the order of their first appearance.
-
-    Parameters
-    ----------
-    X : ndarray of shape (N, n_features)
-
-    Returns
-    -------
-    first : ndarray of shape (n_distinct,)
-        Index of the first of each.
-    inverse : ndarray of shape (N,)
-        Which distinct row each row is.
-    """
-    # Adding zero makes -0.0 and 0.0 one value; as bytes they would differ.
-    keys = np.ascontiguousarray(X + X.dtype.type(0))
-    keys = keys.view(np.dtype((np.void, keys.dtype.itemsize * keys.shape[1]))).ravel()
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return first[order], rank[inverse.ravel()]

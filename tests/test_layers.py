@@ -21,7 +21,7 @@ ROWS = [  # top to bottom; a package stands for all its modules
     {"clusterers", "networks"},
     {"datasets", "metrics"},
     {"_scaling", "_consensus", "_workers"},
-    {"_history", "_progress", "_device", "_seeding", "_constants"},
+    {"_history", "_progress", "_device", "_seeding", "_constants", "_rows"},
 ]
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 

@@ -1,14 +1,26 @@
-"""The README's code runs as printed."""
+"""The code of the README and of the docs runs as printed."""
 
 import re
 from pathlib import Path
 
-README = Path(__file__).parents[1] / "README.md"
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+PAGES = [path for path in sorted(ROOT.glob("docs/*.md")) if "```python" in path.read_text(encoding="utf-8")]
 
 
 def python_blocks(text):
     """The python code blocks of a Markdown text."""
     return re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def run_blocks(page):
+    """Run the blocks of a page one after the other: what they define."""
+    namespace: dict = {}
+    for block in python_blocks(page.read_text(encoding="utf-8")):
+        exec(compile(block, str(page), "exec"), namespace)
+    return namespace
 
 
 def test_the_first_screen_shows_how_to_use_it():
@@ -19,7 +31,10 @@ def test_the_first_screen_shows_how_to_use_it():
 def test_code_blocks_run_in_order():
     blocks = python_blocks(README.read_text(encoding="utf-8"))
     assert len(blocks) >= 3
-    namespace: dict = {}
-    for block in blocks:
-        exec(compile(block, str(README), "exec"), namespace)
+    namespace = run_blocks(README)
     assert len(namespace["labels"]) == len(namespace["X"])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_of_the_docs_runs_in_order(page):
+    assert run_blocks(page)

@@ -1,9 +1,12 @@
 """The rounds, with an ensemble that trains nothing and a clusterer that reads its labels off the latents."""
 
+import threading
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
@@ -93,6 +96,7 @@ def make_settings(**changes):
         "max_iter": 10,
         "n_iter_no_change": 2,
         "n_jobs": None,
+        "device": torch.device("cpu"),
         "pretraining": PRETRAINING,
         "training": TRAINING,
         "heads": HEADS,
@@ -248,6 +252,7 @@ def test_a_row_of_the_history():
             "mean_agreement": 0.9,
             "n_labellings": 2,
             "left_out": [],
+            "consensus_share": [{"space": 0, "share": 1.0}, {"space": 1, "share": 0.8}],
             "losses": {"reconstruction": 0.5},
             "training": {"n_epochs": 7, "batch_size": 16, "learning_rate": 1e-3},
         },
@@ -258,6 +263,7 @@ def test_a_row_of_the_history():
             "mean_agreement": 1.0,
             "n_labellings": 2,
             "left_out": [],
+            "consensus_share": [{"space": 0, "share": 1.0}, {"space": 1, "share": 1.0}],
             "losses": {"pseudo_label": 0.1},
             "training": {"n_epochs": 5, "batch_size": 16, "learning_rate": 1e-3},
         },
@@ -474,6 +480,81 @@ def test_labellings_made_at_once_are_the_same():
     with parallel_config("threading"):
         at_once = cluster_spaces(latents, 4, replace(settings, n_jobs=2), 7)
     assert [labels.tolist() for labels in at_once] == [labels.tolist() for labels in expected]
+
+
+class Meeting:
+    """A clusterer that waits for another copy of itself."""
+
+    barrier = threading.Barrier(2)
+
+    def fit_predict(self, space):
+        self.barrier.wait(timeout=30)
+        return np.arange(len(space)) % 2
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+@pytest.mark.parametrize("how", ["torch's threads", "n_jobs", "joblib's configuration"])
+def test_labellings_are_made_at_once(how):
+    settings = make_settings(clusterer=Meeting(), n_jobs=2 if how == "n_jobs" else None)
+    torch.set_num_threads(2 if how == "torch's threads" else 1)
+    try:
+        with parallel_config("threading", n_jobs=2) if how == "joblib's configuration" else nullcontext():
+            labellings = cluster_spaces(np.zeros((2, 4, 1)), 2, settings, 0)
+        assert torch.get_num_threads() == (2 if how == "torch's threads" else 1)
+    finally:
+        torch.set_num_threads(1)
+    assert [labels.tolist() for labels in labellings] == [[0, 1, 0, 1]] * 2
+
+
+# An automatic number of clusters
+
+
+class Counts(ReadLabels):
+    """Finds the number of clusters: those in the latents, or, when told a number, that many of them."""
+
+    finds_n_clusters = True
+
+    def __init__(self, n_clusters="auto"):
+        self.n_clusters = n_clusters
+
+    def get_params(self, deep=True):
+        return {"n_clusters": self.n_clusters}
+
+    def set_params(self, n_clusters):
+        self.n_clusters = n_clusters
+        return self
+
+    def fit_predict(self, space):
+        labels = super().fit_predict(space)
+        return labels if self.n_clusters == "auto" else labels % self.n_clusters
+
+
+def test_an_automatic_number_is_the_one_that_most_members_find_and_all_are_cut_to_it():
+    result, ensemble = run([[TRUTH, THREE, TRUTH], [TRUTH, TRUTH, TRUTH]], "auto", clusterer=Counts())
+    assert result.n_clusters == 2
+    assert [row["n_labellings"] for row in result.history] == [3, 3]
+    assert ensemble.calls("reset_heads")[0] == (2,)
+
+
+def test_an_automatic_number_is_fixed_after_pretraining():
+    result, _ = run([[TRUTH, TRUTH], [THREE, THREE], [THREE, THREE]], "auto", clusterer=Counts(), max_iter=1)
+    assert result.n_clusters == 2
+    assert set(result.labels.tolist()) == {0, 1}
+
+
+def test_where_most_members_find_no_clusters_there_is_one_with_a_warning():
+    with pytest.warns(ConvergenceWarning, match="n_clusters='auto' found no clusters apart; all rows are in one"):
+        result, _ = run([[ONE, ONE, TRUTH]], "auto", clusterer=Counts())
+    assert result.n_clusters == 1
+    assert result.labels.tolist() == [0] * 10
+
+
+def test_a_clusterer_that_is_told_no_number_finds_an_automatic_one():
+    result, _ = run([[TRUTH, THREE, TRUTH]], "auto", clusterer=ReadLabels(), max_iter=0)
+    assert result.n_clusters == 2
+    assert [entry["space"] for entry in result.history[0]["left_out"]] == [1]
 
 
 def test_labellings_of_the_right_number_are_kept_in_order():

@@ -192,7 +192,15 @@ def test_one_cluster_needs_no_training(blobs, quick):
 
 @pytest.mark.parametrize(
     "clusterer",
-    ["gmm", "hdbscan", HDBSCANCut(min_samples=5), GaussianMixture(10, random_state=3), KMeans(5, n_init=2)],
+    [
+        "gmm",
+        "hdbscan",
+        "kmeans",
+        "agglomerative",
+        HDBSCANCut(min_samples=5),
+        GaussianMixture(n_init=2, random_state=3),
+        KMeans(n_init=2),
+    ],
     ids=lambda part: part if isinstance(part, str) else type(part).__name__,
 )
 def test_clusterers_by_name_and_by_instance(blobs, quick, clusterer):
@@ -202,6 +210,24 @@ def test_clusterers_by_name_and_by_instance(blobs, quick, clusterer):
     if not isinstance(clusterer, str):
         assert not hasattr(clusterer, "labels_")
         assert not hasattr(clusterer, "means_")
+
+
+def test_another_number_set_on_the_clusterer_is_replaced_with_one_warning(blobs, quick):
+    clusterer = GaussianMixture(10)
+    model = SPCClustering(3, clusterer=clusterer, **quick)
+    with pytest.warns(UserWarning, match="it is used with 3, the n_clusters of SPCClustering") as caught:
+        model.fit(blobs[0])
+    assert (model.n_clusters_, clusterer.n_components, len(caught)) == (3, 10, 1)
+
+
+def test_an_automatic_number_of_clusters(blobs, quick):
+    model = SPCClustering("auto", **quick).fit(blobs[0])
+    assert_valid(model, 150)
+    assert model.n_clusters_ == 3
+    assert model.predict_proba(blobs[0]).shape == (150, 3)
+    assert SPCClustering("auto", **quick).fit(np.ones((5, 2))).labels_.tolist() == [0] * 5
+    with pytest.raises(ValueError, match="n_clusters='auto' needs a clusterer that finds the number"):
+        SPCClustering("auto", clusterer="gmm", **quick).fit(blobs[0])
 
 
 def test_a_clusterer_needs_fit_predict_and_no_more(blobs, quick):
@@ -356,7 +382,7 @@ def test_input_is_left_alone(blobs, quick):
         ({"n_clusters": 2.5}, "'n_clusters' parameter"),
         ({"n_clusters": 500}, "n_samples=150 is less than n_clusters=500. Lower"),
         ({"n_estimators": 0}, "'n_estimators' parameter"),
-        ({"clusterer": "dbscan"}, "clusterer='dbscan' is not known. Known names: 'gmm', 'hdbscan'"),
+        ({"clusterer": "dbscan"}, "clusterer='dbscan' is not known. Known names: 'agglomerative', 'gmm', 'hdbscan'"),
         ({"reducer": "tsne"}, "reducer='tsne' is not known. Known names: 'umap'"),
         ({"network": "resnet"}, "network='resnet' is not known. Known names"),
         ({"network": "conv"}, "network='conv' needs images.*image_shape=None.*Pass image_shape"),

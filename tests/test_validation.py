@@ -6,11 +6,11 @@ import pytest
 import scipy.sparse
 import torch
 
+from skspc._rows import distinct_rows
 from skspc._validation import (
     check_image_shape,
     check_n_samples,
     choose_network,
-    distinct_rows,
     flatten_images,
     full_image_shape,
     without_padding,

@@ -56,6 +56,33 @@ def cut_tree_exactly(tree, n_clusters, sizes):
     return max(found, key=coverage, default=None)
 
 
+def consistent_n_clusters(tree, min_cluster_size):
+    """Find the largest C, two or more, that excess of mass with min_cluster_size N // (2 C) finds.
+
+    It is the number to which the first step of `cut_tree_exactly` gives itself. Larger ones are tried first: the number
+    found is the next to try, since where smaller clusters are allowed, no fewer of them are found.
+
+    Parameters
+    ----------
+    tree : ndarray of shape (N - 1, 4)
+    min_cluster_size : int
+        Least size of a cluster.
+
+    Returns
+    -------
+    n_clusters : int
+        1 where there is none.
+    """
+    n_rows = len(tree) + 1
+    n_clusters = max(n_rows // (2 * min_cluster_size), 1)
+    while n_clusters > 1:
+        found = int(excess_of_mass(tree, max(n_rows // (2 * n_clusters), 2)).max()) + 1
+        if found >= n_clusters:
+            break
+        n_clusters = found
+    return max(n_clusters, 1)
+
+
 def coverage(labels):
     """Share of the rows that are in a cluster."""
     return np.mean(labels != NOISE)

@@ -1,12 +1,19 @@
 """HDBSCAN with an exact number of clusters."""
 
+import threading
+from importlib.util import find_spec
+from numbers import Integral
+
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._constants import NOISE
-from ._cut import cluster_sizes_to_try, cut_tree_exactly, excess_of_mass
+from ._cut import cluster_sizes_to_try, consistent_n_clusters, cut_tree_exactly, excess_of_mass
 
+MIN_FAST_ROWS = 50_000  # below, fast-hdbscan's gain is less than a second
 _MIN_CLUSTER_SIZE = 2
+_FAST_LOCK = threading.Lock()  # it uses all cores, by numba's parallel kernels: see _umap_learn
 
 
 class HDBSCANCut(ClusterMixin, BaseEstimator):
@@ -17,14 +24,20 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
+    n_clusters : int or "auto", default=8
+        "auto" is the largest C that excess of mass with min_cluster_size N // (2 C) finds, where that size is at least
+        ``min_samples``; 1 if there is none.
     min_samples : int, default=10
         Neighbours that make a row dense; fewer where the first min_cluster_size is less.
+    engine : {"auto", "hdbscan", "fast-hdbscan"}, default="auto"
+        What computes the tree. "auto" is fast-hdbscan (multicore, in float32) if that package is installed and rows are
+        at least 50 000, else hdbscan.
 
     Attributes
     ----------
     labels_ : ndarray of shape (N,)
         -1 for noise. If the tree has no cut into ``n_clusters``, the clusters of excess of mass, however many.
+    n_clusters_ : int
 
     References
     ----------
@@ -39,10 +52,20 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
     array([30, 30])
     """
 
-    def __init__(self, n_clusters=8, min_samples=10):
+    finds_n_clusters = True  # takes n_clusters="auto"
+
+    _parameter_constraints: dict = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "min_samples": [Interval(Integral, 1, None, closed="left")],
+        "engine": [StrOptions({"auto", "hdbscan", "fast-hdbscan"})],
+    }
+
+    def __init__(self, n_clusters=8, min_samples=10, engine="auto"):
         self.n_clusters = n_clusters
         self.min_samples = min_samples
+        self.engine = engine
 
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
         """Cluster X.
 
@@ -56,11 +79,15 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        n_rows = len(X)
-        balanced = n_rows // (2 * self.n_clusters)
-        tree = single_linkage_tree(X, max(1, min(self.min_samples, balanced)))
+        n_rows, n_clusters = len(X), self.n_clusters
+        if n_clusters == "auto":
+            tree = single_linkage_tree(X, min(self.min_samples, n_rows - 1), self.engine)
+            n_clusters = consistent_n_clusters(tree, self.min_samples)
+        balanced = n_rows // (2 * n_clusters)
+        if self.n_clusters != "auto":
+            tree = single_linkage_tree(X, max(1, min(self.min_samples, balanced)), self.engine)
         sizes = cluster_sizes_to_try(balanced, _MIN_CLUSTER_SIZE)
-        labels = cut_tree_exactly(tree, self.n_clusters, sizes)
+        labels = cut_tree_exactly(tree, n_clusters, sizes)
         if labels is None:
             labels = excess_of_mass(tree, sizes[0])
         self.labels_ = labels.astype(np.int64)
@@ -68,9 +95,23 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
         return self
 
 
-def single_linkage_tree(X, min_samples):
+def single_linkage_tree(X, min_samples, engine="hdbscan"):
     """Compute HDBSCAN's single-linkage tree of mutual reachability distances: (N - 1, 4)."""
+    X = np.asarray(X, dtype=np.float64)
+    if engine == "fast-hdbscan" or (engine == "auto" and len(X) >= MIN_FAST_ROWS and find_spec("fast_hdbscan")):
+        return _fast_tree(X, min_samples)
     import hdbscan  # late: it takes a second
 
     model = hdbscan.HDBSCAN(min_samples=min_samples, min_cluster_size=2, core_dist_n_jobs=1)
-    return model.fit(np.asarray(X, dtype=np.float64)).single_linkage_tree_.to_numpy()
+    return model.fit(X).single_linkage_tree_.to_numpy()
+
+
+def _fast_tree(X, min_samples):
+    try:
+        from fast_hdbscan.hdbscan import fast_hdbscan
+    except ImportError as error:
+        raise ImportError(
+            "engine='fast-hdbscan' needs the package fast-hdbscan: pip install fast-hdbscan, or engine='hdbscan'."
+        ) from error
+    with _FAST_LOCK:
+        return fast_hdbscan(X, min_samples=min_samples, min_cluster_size=2, reproducible=True, return_trees=True)[2]

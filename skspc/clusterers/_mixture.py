@@ -1,11 +1,9 @@
 """Gaussian mixture, as a clusterer."""
 
-import warnings
-
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
-from threadpoolctl import threadpool_limits
+
+from ._quiet import dependencies_quiet
 
 
 class GaussianMixtureClusterer(ClusterMixin, BaseEstimator):
@@ -42,9 +40,6 @@ class GaussianMixtureClusterer(ClusterMixin, BaseEstimator):
             n_init=self.n_init,
             random_state=self.random_state,
         )
-        # The arrays are narrow: more threads only wait for each other.
-        with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
-            # One labelling of many: that it stopped early shows in its votes.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with dependencies_quiet():  # one labelling of many: that it stopped early shows in its votes
             self.labels_ = mixture.fit_predict(X)
         return self

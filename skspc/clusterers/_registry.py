@@ -1,19 +1,128 @@
-"""Clusterers and reducers by name or as objects: look-up, contract, and one labelling."""
+"""Clusterers and reducers by name: the built-in ones, registered ones, and those of installed packages."""
 
-import numpy as np
-from sklearn.base import clone
+from functools import partial
+from importlib.metadata import entry_points
 
-from .._constants import NOISE
+from sklearn.cluster import KMeans
+
+from ._agglomerative import AgglomerativeClusterer
 from ._hdbscan import HDBSCANCut
 from ._mixture import GaussianMixtureClusterer
 from ._umap import UMAPReducer
 
-CLUSTERERS = {"hdbscan": HDBSCANCut, "gmm": GaussianMixtureClusterer}
-REDUCERS = {"umap": UMAPReducer}
+BUILT_IN_CLUSTERERS = {
+    "hdbscan": HDBSCANCut,
+    "gmm": GaussianMixtureClusterer,
+    "kmeans": partial(KMeans, n_init=10),
+    "agglomerative": AgglomerativeClusterer,
+}
+BUILT_IN_REDUCERS = {"umap": UMAPReducer}
+
+
+class Registry:
+    """Factories by name.
+
+    Parameters
+    ----------
+    kind : str
+        What is registered, as users call it: the parameter of `SPCClustering`. Packages offer theirs as entry points
+        of the group ``skspc.<kind>s``.
+    method : str
+        What an instance must have.
+    built_in : dict of str to callable
+    """
+
+    def __init__(self, kind, method, built_in):
+        self.kind, self.method = kind, method
+        self._built_in, self._registered = dict(built_in), {}
+
+    def register(self, name, factory):
+        """Let a name stand for what a factory makes; see `register_clusterer`."""
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"name={name!r} of a {self.kind} must be a string with at least one character.")
+        if name in self._built_in:
+            raise ValueError(f"name={name!r} is a built-in {self.kind}. Register yours by another name.")
+        if not callable(factory):
+            raise TypeError(
+                f"factory={factory!r} of the {self.kind} {name!r} cannot be called. Pass a class, or a function "
+                f"without arguments that returns an instance with a method {self.method!r}."
+            )
+        self._registered[name] = factory
+
+    def names(self):
+        """All names, sorted."""
+        return sorted({*self._built_in, *self._registered, *self._entry_points()})
+
+    def get(self, value):
+        """Return a new instance for a name, or the object itself once it has been checked."""
+        if isinstance(value, str):
+            made = self._factory(value)()
+            self._check(made, f"The {self.kind} registered as {value!r} is {made!r}, which")
+            return made
+        self._check(value, f"{self.kind}={value!r}")
+        return value
+
+    def _factory(self, name):
+        for table in (self._built_in, self._registered):
+            if name in table:
+                return table[name]
+        offered = self._entry_points()
+        if name in offered:
+            try:
+                return offered[name].load()
+            except Exception as error:  # whatever a package does when it is imported
+                raise ImportError(
+                    f"{self.kind}={name!r} is offered by the entry point {offered[name].value!r}, which cannot be "
+                    f"loaded: {error!r}. Mend or uninstall that package."
+                ) from error
+        raise ValueError(
+            f"{self.kind}={name!r} is not known. Known names: {', '.join(map(repr, self.names()))}; or pass an object "
+            f"with a method {self.method!r}, or give it a name by skspc.clusterers.register_{self.kind}."
+        )
+
+    def _entry_points(self):
+        """Entry points of installed packages by name; a name that is built in or registered is not looked up here."""
+        return {point.name: point for point in entry_points(group=f"skspc.{self.kind}s")}
+
+    def _check(self, part, subject):
+        """Refuse what cannot do the work; ``subject`` begins the sentence."""
+        if isinstance(part, type):
+            raise TypeError(f"{subject} is a class. Pass an instance, e.g. {part.__name__}().")
+        if not callable(getattr(part, self.method, None)):
+            raise TypeError(
+                f"{subject} has no method {self.method!r} to call. Pass a name "
+                f"({', '.join(map(repr, self.names()))}) or an instance that has one."
+            )
+
+
+_clusterers = Registry("clusterer", "fit_predict", BUILT_IN_CLUSTERERS)
+_reducers = Registry("reducer", "fit_transform", BUILT_IN_REDUCERS)
+
+
+def register_clusterer(name, factory):
+    """Let ``SPCClustering(clusterer=name)`` use a clusterer of one's own.
+
+    Parameters
+    ----------
+    name : str
+        Not that of a built-in one. A name registered before is given to the new factory.
+    factory : callable
+        Without arguments; returns an instance with ``fit_predict(Z)``: (N, d) to labels (N,), negative ones for noise.
+        A class will do. If instances have ``n_clusters`` or ``n_components``, and ``random_state``, among their
+        parameters (scikit-learn's ``get_params``), these are set.
+
+    Raises
+    ------
+    ValueError
+        For the name of a built-in one.
+    TypeError
+        If the name is not a string, or the factory cannot be called.
+    """
+    _clusterers.register(name, factory)
 
 
 def get_clusterer(clusterer):
-    """Return the clusterer that a name stands for, or the object itself.
+    """Return a new clusterer for a name, or the object itself once it has been checked.
 
     Raises
     ------
@@ -21,73 +130,34 @@ def get_clusterer(clusterer):
         For an unknown name.
     TypeError
         For an object without ``fit_predict``.
+    ImportError
+        If a package offers the name and cannot be imported.
     """
-    return _look_up("clusterer", clusterer, CLUSTERERS, "fit_predict")
+    return _clusterers.get(clusterer)
+
+
+def list_clusterers():
+    """Names that ``clusterer`` can be: built in, registered, and offered by installed packages."""
+    return _clusterers.names()
+
+
+def register_reducer(name, factory):
+    """Let ``SPCClustering(reducer=name)`` use a reducer of one's own.
+
+    As `register_clusterer`, for instances with ``fit_transform(Z)``: (N, m) to (N, d). If they have ``random_state``,
+    or ``device="auto"``, among their parameters, these are set.
+    """
+    _reducers.register(name, factory)
 
 
 def get_reducer(reducer):
-    """Return the reducer that a name stands for, the object itself, or None.
+    """Return a new reducer for a name, the object itself once it has been checked, or None.
 
-    Raises
-    ------
-    ValueError
-        For an unknown name.
-    TypeError
-        For an object without ``fit_transform``.
+    Raises as `get_clusterer`.
     """
-    return None if reducer is None else _look_up("reducer", reducer, REDUCERS, "fit_transform")
+    return None if reducer is None else _reducers.get(reducer)
 
 
-def _look_up(parameter, value, table, method):
-    if isinstance(value, str):
-        if value not in table:
-            raise ValueError(
-                f"{parameter}={value!r} is not known. Known names: {', '.join(map(repr, sorted(table)))}; "
-                f"or pass an object with a method {method!r}."
-            )
-        return table[value]()
-    if isinstance(value, type) or not callable(getattr(value, method, None)):
-        raise TypeError(
-            f"{parameter}={value!r} has no method {method!r} to call. Pass a name "
-            f"({', '.join(map(repr, sorted(table)))}) or an instance that has one."
-        )
-    return value
-
-
-def label_space(space, clusterer, reducer, n_clusters, seed):
-    """Reduce and cluster one latent space, with copies of the clusterer and the reducer.
-
-    Parameters
-    ----------
-    space : ndarray of shape (N, m)
-    clusterer : object with ``fit_predict``
-        Its ``n_clusters`` or ``n_components`` is set on the copy, as is ``random_state`` on both copies.
-    reducer : object with ``fit_transform``, or None
-    n_clusters : int
-    seed : int
-
-    Returns
-    -------
-    labels : ndarray of shape (N,), int
-        0, 1, ... without gaps; ``NOISE`` for noise (any negative label).
-    """
-    if reducer is not None:
-        space = _prepared_copy(reducer, seed).fit_transform(space)
-    labels = _prepared_copy(clusterer, seed, n_clusters).fit_predict(space)
-    labels = np.asarray(labels)
-    kept = labels >= 0
-    compact = np.full(len(labels), NOISE, dtype=np.int64)
-    compact[kept] = np.unique(labels[kept], return_inverse=True)[1]
-    return compact
-
-
-def _prepared_copy(part, seed, n_clusters=None):
-    """Clone a part and set its seed and, for a clusterer, its number of clusters."""
-    copy = clone(part, safe=False)
-    names = copy.get_params(deep=False) if hasattr(copy, "get_params") else {}
-    settings = {"random_state": seed} if "random_state" in names else {}
-    for name in ("n_clusters", "n_components"):
-        if n_clusters is not None and name in names:
-            settings[name] = n_clusters
-            break
-    return copy.set_params(**settings) if settings else copy
+def list_reducers():
+    """Names that ``reducer`` can be: built in, registered, and offered by installed packages."""
+    return _reducers.names()

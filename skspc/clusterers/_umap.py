@@ -1,18 +1,21 @@
-"""UMAP by umap-learn, with settings for clustering."""
+"""UMAP with settings for clustering, by umap-learn or in torch."""
 
-import warnings
+from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.decomposition import PCA
-from sklearn.neighbors import NearestNeighbors
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .._device import resolve_device
+from .._rows import distinct_rows
+from .._seeding import draw_seed
+from . import _umap_learn, _umap_torch
 
 N_EPOCHS = 200
 MIN_NEIGHBORS, MAX_NEIGHBORS = 12, 30
 NEIGHBORS_PER_ROW = 30 / 70_000
-MAX_EXACT_ROWS = 20_000  # above, pynndescent is faster than all distances
 _MIN_ROWS = 8  # below, a neighbour graph of the rows is all but complete
-_MIN_SPECTRAL_ROWS = 50
 
 
 class UMAPReducer(TransformerMixin, BaseEstimator):
@@ -27,24 +30,52 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
     min_dist : float, default=0.0
         Least distance of points in the embedding; 0 packs clusters most.
     n_epochs : int, default=200
+    engine : {"auto", "umap-learn", "torch"}, default="auto"
+        "auto" is "torch" on a CUDA device, and umap-learn, which is faster there, on the CPU. Embeddings differ, at
+        equal trustworthiness.
+    device : str or torch.device, default="auto"
+        Of "torch", which is all it decides besides the choice of "auto". In `SPCClustering` "auto" is that estimator's
+        device.
     random_state : None, int or RandomState, default=None
 
     Notes
     -----
-    Fewer than 8 rows are reduced by PCA.
+    Equal rows are embedded as one. Fewer than 8 distinct rows are reduced by PCA.
 
     References
     ----------
     McInnes, Healy & Melville (2018), "UMAP: Uniform Manifold Approximation and Projection".
     """
 
-    def __init__(self, n_neighbors="auto", n_components=2, min_dist=0.0, n_epochs=N_EPOCHS, random_state=None):
+    _parameter_constraints: dict = {
+        "n_neighbors": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "min_dist": [Interval(Real, 0, 1, closed="both")],
+        "n_epochs": [Interval(Integral, 1, None, closed="left")],
+        "engine": [StrOptions({"auto", "umap-learn", "torch"})],
+        "device": "no_validation",  # resolve_device's
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_neighbors="auto",
+        n_components=2,
+        min_dist=0.0,
+        n_epochs=N_EPOCHS,
+        engine="auto",
+        device="auto",
+        random_state=None,
+    ):
         self.n_neighbors = n_neighbors
         self.n_components = n_components
         self.min_dist = min_dist
         self.n_epochs = n_epochs
+        self.engine = engine
+        self.device = device
         self.random_state = random_state
 
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
         """Embed X; the result is ``embedding_``.
 
@@ -57,33 +88,31 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         -------
         self
         """
+        # Each row among copies of itself would have no other neighbours, and clusters would fall apart.
+        first, inverse = distinct_rows(np.asarray(X))
+        self.embedding_ = self._embed(np.asarray(X)[first])[inverse]
+        return self
+
+    def _embed(self, X):
+        """Embed distinct rows."""
+        if len(X) == 1:
+            return np.zeros((1, 1), dtype=np.float32)
         if len(X) < _MIN_ROWS:
             n_components = min(self.n_components, *X.shape)
-            self.embedding_ = PCA(n_components, svd_solver="full").fit_transform(X)
-            return self
-        if self.n_neighbors != "auto" and self.n_neighbors < 2:
-            raise ValueError(f"n_neighbors={self.n_neighbors!r} must be 'auto' or at least 2.")
-        import umap  # late: it takes seconds
-
+            return PCA(n_components, svd_solver="full").fit_transform(X)
         X = np.ascontiguousarray(X, dtype=np.float32)
+        device = resolve_device(self.device)
         n_neighbors = default_n_neighbors(len(X)) if self.n_neighbors == "auto" else self.n_neighbors
-        n_neighbors = min(n_neighbors, len(X) - 1)
-        exact = exact_neighbors(X, n_neighbors) if len(X) <= MAX_EXACT_ROWS else (None, None)
-        reducer = umap.UMAP(
-            n_neighbors=n_neighbors,
-            precomputed_knn=exact,
-            n_components=self.n_components,
-            min_dist=self.min_dist,
-            n_epochs=self.n_epochs,
-            init="spectral" if len(X) >= _MIN_SPECTRAL_ROWS else "random",
-            random_state=self.random_state,
-            n_jobs=1,  # what umap-learn falls back to for a seed, with a warning
-        )
-        with warnings.catch_warnings():
-            # What umap-learn and pynndescent warn of (components apart, few neighbours) is no fault of the user's.
-            warnings.simplefilter("ignore")
-            self.embedding_ = reducer.fit_transform(X)
-        return self
+        settings = {
+            "n_neighbors": min(n_neighbors, len(X) - 1),
+            "n_components": self.n_components,
+            "min_dist": self.min_dist,
+            "n_epochs": self.n_epochs,
+            "seed": draw_seed(self.random_state),
+        }
+        if self.engine == "torch" or (self.engine == "auto" and device.type == "cuda"):
+            return _umap_torch.embed(X, **settings, device=device)
+        return _umap_learn.embed(X, **settings)
 
     def fit_transform(self, X, y=None):
         """Embed X.
@@ -102,18 +131,3 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
 def default_n_neighbors(n_rows):
     """30 neighbours for 70 000 rows, in proportion elsewhere, between 12 and 30."""
     return int(np.clip(round(NEIGHBORS_PER_ROW * n_rows), MIN_NEIGHBORS, MAX_NEIGHBORS))
-
-
-def exact_neighbors(X, n_neighbors):
-    """Find nearest neighbours, each row the first of its own.
-
-    umap-learn's own way for small data calls Python once a pair of rows: 2 s for 1 800 rows, against 0.05 s.
-
-    Returns
-    -------
-    indices, distances : ndarray of shape (N, n_neighbors)
-    """
-    finder = NearestNeighbors(n_neighbors=n_neighbors - 1, algorithm="brute").fit(X)
-    distances, indices = finder.kneighbors()  # of the rows themselves: without the row
-    own = np.arange(len(X))[:, None]
-    return np.hstack([own, indices]), np.hstack([np.zeros_like(distances[:, :1]), distances])

@@ -124,7 +124,7 @@ class ConvAutoencoder(nn.Module):
         self.up = nn.Sequential(*up)
 
     def _activated(self, layer, n_out):
-        return [layer, nn.BatchNorm2d(self.n_members * n_out), nn.LeakyReLU()]
+        return [layer, nn.BatchNorm2d(self.n_members * n_out), nn.LeakyReLU(inplace=True)]
 
     def encode(self, x):
         maps = self.down(members_to_channels(x))  # (B, K*c, h, w)

@@ -1,0 +1,106 @@
+"""UMAP by umap-learn, in threads that run at once."""
+
+import threading
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from ._quiet import dependencies_quiet
+
+MAX_EXACT_ROWS = 20_000  # above, pynndescent is faster than all distances
+_MIN_SPECTRAL_ROWS = 50
+
+# numba's parallel kernels, with which graphs are built, must not run in two threads where its threading layer is
+# "workqueue": that ends the process.
+_GRAPH_LOCK = threading.Lock()
+
+
+def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed):
+    """Embed rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, m), float32
+    n_neighbors, n_components : int
+    min_dist : float
+    n_epochs, seed : int
+
+    Returns
+    -------
+    embedding : ndarray of shape (N, n_components), float32
+    """
+    from umap import umap_  # late: it takes a second
+
+    random_state = np.random.RandomState(seed)
+    with dependencies_quiet():
+        with _GRAPH_LOCK:
+            _let_layouts_run_at_once()
+            indices, distances = nearest_neighbors(X, n_neighbors, random_state)
+            graph, *_ = umap_.fuzzy_simplicial_set(
+                X, n_neighbors, random_state, "euclidean", knn_indices=indices, knn_dists=distances
+            )
+            a, b = umap_.find_ab_params(1.0, min_dist)
+        embedding, _ = umap_.simplicial_set_embedding(
+            X,
+            graph,
+            n_components,
+            initial_alpha=1.0,
+            a=a,
+            b=b,
+            gamma=1.0,
+            negative_sample_rate=5,
+            n_epochs=n_epochs,
+            init="spectral" if len(X) >= _MIN_SPECTRAL_ROWS else "random",
+            random_state=random_state,
+            metric="euclidean",
+            metric_kwds={},
+            densmap=False,
+            densmap_kwds={},
+            output_dens=False,
+        )
+    return embedding
+
+
+def nearest_neighbors(X, n_neighbors, random_state):
+    """Find nearest neighbours, each row the first of its own: exactly, or by pynndescent where rows are many.
+
+    Returns
+    -------
+    indices, distances : ndarray of shape (N, n_neighbors)
+    """
+    if len(X) <= MAX_EXACT_ROWS:
+        return exact_neighbors(X, n_neighbors)
+    from umap import umap_
+
+    indices, distances, _ = umap_.nearest_neighbors(X, n_neighbors, "euclidean", {}, False, random_state, n_jobs=1)
+    return indices, distances
+
+
+def exact_neighbors(X, n_neighbors):
+    """Find nearest neighbours by all distances, each row the first of its own.
+
+    umap-learn's own way for small data calls Python once a pair of rows: 2 s for 1 800 rows, against 0.05 s.
+
+    Returns
+    -------
+    indices, distances : ndarray of shape (N, n_neighbors)
+    """
+    finder = NearestNeighbors(n_neighbors=n_neighbors - 1, algorithm="brute").fit(X)
+    distances, indices = finder.kneighbors()  # of the rows themselves: without the row
+    own = np.arange(len(X))[:, None]
+    return np.hstack([own, indices]), np.hstack([np.zeros_like(distances[:, :1]), distances])
+
+
+def _let_layouts_run_at_once():
+    """Have umap-learn's layout, nine tenths of its time, give up Python's lock while it runs.
+
+    umap-learn compiles it without: threads then wait for each other. The code compiled is the same, and so are results.
+    A umap-learn that keeps its layout elsewhere is left as it is.
+    """
+    import numba
+    from umap import layouts
+
+    name = "_nb_optimize_layout_euclidean_single_epoch"
+    compiled = getattr(layouts, name, None)
+    if compiled is not None and not compiled.targetoptions.get("nogil"):
+        setattr(layouts, name, numba.njit(compiled.py_func, fastmath=True, nogil=True))
