@@ -25,13 +25,15 @@ class Ensemble:
     seed : int
     n_members : int
     device : torch.device
+    augmentation : callable, optional
+        Of each batch in training; see `skspc.augmentations`.
     """
 
-    def __init__(self, network, input_shape, seed, n_members, device):
+    def __init__(self, network, input_shape, seed, n_members, device, augmentation=None):
         self.seed, self.n_members = seed, n_members
         size = MEMBERS_PER_CPU_GROUP if device.type == "cpu" else n_members
         self.groups = [
-            MemberGroup(network, input_shape, seed, range(first, min(first + size, n_members)), device)
+            MemberGroup(network, input_shape, seed, range(first, min(first + size, n_members)), device, augmentation)
             for first in range(0, n_members, size)
         ]
 

@@ -74,11 +74,13 @@ class MemberGroup:
     members : range
         Which of the ensemble's members these are.
     device : torch.device
+    augmentation : callable, optional
+        Takes a batch (n, *input_shape) and a generator; returns the batch to train on.
     """
 
-    def __init__(self, network, input_shape, seed, members, device):
+    def __init__(self, network, input_shape, seed, members, device, augmentation=None):
         self.seed, self.members = seed, members
-        self.noise, self.device = network.noise, device
+        self.noise, self.device, self.augmentation = network.noise, device, augmentation
         self.autoencoder = network.build(input_shape, self._generators(WEIGHTS)).to(device)
         self.heads = torch.nn.Sequential()  # drawn by reset_heads, once the number of clusters is settled
 
@@ -102,7 +104,7 @@ class MemberGroup:
         """
 
         def batch_losses(rows, generator):
-            x = X[rows]  # (K, B, *input_shape)
+            x = self._augmented(X[rows], generator)  # (K, B, *input_shape)
             decoded = self.autoencoder.decode(self._noisy_latents(x, generator))
             return {"reconstruction": reconstruction_loss(decoded, x).mean(dim=1)}
 
@@ -135,7 +137,7 @@ class MemberGroup:
         members = torch.arange(len(self.members), device=self.device)[:, None]
 
         def batch_losses(rows, generator):
-            x, chosen = X[rows], selected[members, rows]
+            x, chosen = self._augmented(X[rows], generator), selected[members, rows]
             latents = self._noisy_latents(x, generator)
             cross_entropy = pseudo_label_loss(self.heads(latents), targets[members, rows])
             losses = {"pseudo_label": (cross_entropy * chosen).mean(dim=1)}
@@ -161,6 +163,12 @@ class MemberGroup:
 
         self.heads.train()
         return self._optimise(batch_losses, self.heads.parameters(), len(kept), plan, HEADS_STAGE)
+
+    def _augmented(self, x, generator):
+        """Augment a batch (K, B, *input_shape)."""
+        if self.augmentation is None:
+            return x
+        return self.augmentation(x.flatten(0, 1), generator).view_as(x)
 
     def _noisy_latents(self, x, generator):
         """Encode a batch and add noise in proportion to each latent's spread over it: (K, B, m)."""

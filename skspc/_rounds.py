@@ -4,6 +4,7 @@ import time
 import warnings
 from collections import Counter
 from dataclasses import asdict, dataclass
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from ._constants import NOISE
 from ._device import threads_shared
 from ._history import best_round, has_stopped_growing
 from ._members import TrainingPlan
-from ._seeding import LABELLING, derive_seed
+from ._seeding import LABELLING, SAMPLES, derive_seed
 from .clusterers._labelling import AUTO, count_parameter, label_embedding, reduce_space
 from .clusterers._quiet import dependencies_quiet
 
@@ -32,6 +33,7 @@ class RoundSettings:
     concatenate: bool
     max_iter: int
     n_iter_no_change: int
+    max_samples: float | int | None
     n_jobs: int | None
     device: torch.device
     pretraining: TrainingPlan
@@ -146,6 +148,8 @@ def run_rounds(X, ensemble, n_clusters, settings, report):
         if len(history) == 1:
             ensemble.reset_heads(n_clusters)
         targets, selected = pseudo_labels(consensus, labellings.spaces, ensemble.n_members, settings)
+        if settings.max_samples is not None:
+            selected = draw_samples(selected, settings.max_samples, derive_seed(ensemble.seed, SAMPLES, len(history)))
         losses = ensemble.train_on_pseudo_labels(
             X, targets, selected, settings.reconstruction, settings.training, stage=len(history)
         )
@@ -263,6 +267,30 @@ def pseudo_labels(consensus, spaces, n_members, settings):
     if settings.selection == "agreed":
         selected &= select_agreed(consensus.votes, len(spaces), settings.min_agreement)
     return targets, selected
+
+
+def draw_samples(selected, max_samples, seed):
+    """Keep a random share of the rows that each member trains on, drawn for each by itself.
+
+    Members that have not seen a wrong pseudo-label have not memorised it, and can vote against it.
+
+    Parameters
+    ----------
+    selected : ndarray of shape (K, N), bool
+    max_samples : int or float
+        Rows, or share of the selected rows; at least one row.
+    seed : int
+
+    Returns
+    -------
+    drawn : ndarray of shape (K, N), bool
+    """
+    drawn = np.zeros_like(selected)
+    for member, rows in enumerate(map(np.flatnonzero, selected)):
+        n_drawn = max_samples if isinstance(max_samples, Integral) else max(1, round(max_samples * len(rows)))
+        order = np.random.default_rng(derive_seed(seed, member)).permutation(rows)
+        drawn[member, order[:n_drawn]] = True
+    return drawn
 
 
 def label_without_rounds(X, ensemble, labels, settings, report):

@@ -13,7 +13,7 @@ from sklearn.base import (
     _fit_context,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._device import inference_device, resolve_device
@@ -31,6 +31,7 @@ from ._validation import (
     flatten_images,
     without_padding,
 )
+from .augmentations import get_augmentation
 from .clusterers import get_clusterer, get_reducer
 from .clusterers._labelling import AUTO, check_count
 
@@ -78,6 +79,13 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Share of the labellings that must agree on an agreed row, in (0, 1].
     reconstruction : {"unagreed", "all", "none"}, default="all"
         Rows that train by reconstruction during rounds: those without a pseudo-label (the paper), all, or none.
+    max_samples : None, int or float, default=None
+        Rows, or share of the rows, with a pseudo-label that each member trains on, drawn at random for each member and
+        round. None is all.
+    augmentation : None, "affine" or callable, default=None
+        Of each batch in training, which is reconstructed as augmented. "affine" is
+        `skspc.augmentations.AffineAugmentation`, for images: small rotations, shifts, scalings and shears. A callable
+        takes a tensor (n, C, H, W) or (n, n_features), scaled, and a torch.Generator; it returns the like.
     concatenate : bool, default=True
         Whether all members' latents side by side make one more labelling (not with one member).
     pretrain_epochs, epochs : int or "auto", default="auto"
@@ -153,6 +161,12 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "selection": [StrOptions({"agreed", "consensus", "own"})],
         "min_agreement": [Interval(Real, 0, 1, closed="right")],
         "reconstruction": [StrOptions({"unagreed", "all", "none"})],
+        "max_samples": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+            None,
+        ],
+        "augmentation": [str, callable, None],
         "concatenate": ["boolean"],
         "pretrain_epochs": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "epochs": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -178,6 +192,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         selection="agreed",
         min_agreement=1.0,
         reconstruction="all",
+        max_samples=None,
+        augmentation=None,
         concatenate=True,
         pretrain_epochs="auto",
         epochs="auto",
@@ -199,6 +215,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.selection = selection
         self.min_agreement = min_agreement
         self.reconstruction = reconstruction
+        self.max_samples = max_samples
+        self.augmentation = augmentation
         self.concatenate = concatenate
         self.pretrain_epochs = pretrain_epochs
         self.epochs = epochs
@@ -243,6 +261,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         X, image_shape = self._check_fit_data(X)
         device = resolve_device(self.device)
         network = choose_network(self.network, image_shape)
+        augmentation = get_augmentation(self.augmentation, image_shape)
         clusterer, reducer = get_clusterer(self.clusterer), get_reducer(self.reducer)
         check_count(clusterer, self.n_clusters)
         seed = draw_seed(self.random_state)
@@ -252,7 +271,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         n_clusters = self._attainable_n_clusters(len(first))
         fit_scaling = fit_vector_scaling if image_shape is None else fit_image_scaling
         scaling = fit_scaling(distinct, image_shape or (X.shape[1],))
-        ensemble = Ensemble(network, scaling.input_shape, seed, self.n_estimators, device)
+        ensemble = Ensemble(network, scaling.input_shape, seed, self.n_estimators, device, augmentation)
         settings = self._round_settings(len(first), clusterer, reducer, device)
         report = make_reporter(self.verbose)
         rows = scaling.apply(distinct, device)
@@ -315,6 +334,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             concatenate=self.concatenate,
             max_iter=self.max_iter,
             n_iter_no_change=self.n_iter_no_change,
+            max_samples=self.max_samples,
             n_jobs=self.n_jobs,
             device=device,
             pretraining=plan(self.pretrain_epochs, PRETRAIN_EPOCHS, MIN_PRETRAIN_STEPS),

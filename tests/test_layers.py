@@ -18,7 +18,7 @@ ROWS = [  # top to bottom; a package stands for all its modules
     {"_rounds"},
     {"_ensemble", "_validation"},
     {"_members"},
-    {"clusterers", "networks"},
+    {"clusterers", "networks", "augmentations"},
     {"datasets", "metrics"},
     {"_scaling", "_consensus", "_workers"},
     {"_history", "_progress", "_device", "_seeding", "_constants", "_rows"},

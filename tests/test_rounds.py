@@ -18,6 +18,7 @@ from skspc._members import TrainingPlan
 from skspc._rounds import (
     RoundSettings,
     cluster_spaces,
+    draw_samples,
     keep_exact,
     label_without_rounds,
     pseudo_labels,
@@ -95,6 +96,7 @@ def make_settings(**changes):
         "concatenate": False,
         "max_iter": 10,
         "n_iter_no_change": 2,
+        "max_samples": None,
         "n_jobs": None,
         "device": torch.device("cpu"),
         "pretraining": PRETRAINING,
@@ -438,6 +440,37 @@ def test_the_labelling_of_all_latents_is_no_members_own():
     targets, selected = pseudo_labels(CONSENSUS, [0, 2], 2, make_settings(selection="own"))
     assert targets.tolist() == [[0, 1, 1, NOISE], [NOISE] * 4]
     assert not selected[1].any()
+
+
+@pytest.mark.parametrize(
+    "max_samples, n_drawn", [(0.5, [4, 2, 1]), (1.0, [8, 4, 1]), (0.01, [1, 1, 1]), (3, [3, 3, 1])]
+)
+def test_samples_are_a_share_of_the_selected_rows_of_each_member(max_samples, n_drawn):
+    selected = np.zeros((3, 10), dtype=bool)
+    selected[0, :8], selected[1, 3:7], selected[2, 9] = True, True, True
+    before = selected.copy()
+    drawn = draw_samples(selected, max_samples, 0)
+    assert drawn.sum(axis=1).tolist() == n_drawn
+    assert not (drawn & ~selected).any()
+    assert np.array_equal(selected, before)
+
+
+def test_samples_differ_by_member_and_by_seed_and_repeat():
+    selected = np.ones((2, 100), dtype=bool)
+    one, same, other = (draw_samples(selected, 0.5, seed) for seed in (1, 1, 2))
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+    assert not np.array_equal(one[0], one[1])
+
+
+def test_no_row_to_draw_from_is_none_drawn():
+    assert draw_samples(np.zeros((2, 5), dtype=bool), 0.5, 0).sum() == 0
+
+
+def test_members_train_on_samples_of_their_own():
+    _, ensemble = run([split_on(2), split_on(0)], max_samples=0.5)
+    ((_, _, selected, *_),) = ensemble.calls("train")
+    assert np.sum(selected, axis=1).tolist() == [4, 4]  # of eight agreed rows
 
 
 def test_making_pseudo_labels_leaves_the_consensus_alone():

@@ -208,6 +208,29 @@ def test_a_umap_learn_that_keeps_its_layout_elsewhere_is_left_as_it_is(monkeypat
     assert not hasattr(layouts, LAYOUT)
 
 
+def test_neighbours_that_pynndescent_did_not_find_make_no_edge(monkeypatch):
+    from umap import umap_
+
+    found = np.array([[0, 1, -1], [1, 0, 2], [2, 1, -1]])
+    distances = np.array([[0, 1, np.inf], [0, 1, 2], [0, 2, np.inf]])
+    monkeypatch.setattr(_umap_learn, "MAX_EXACT_ROWS", 2)
+    monkeypatch.setattr(umap_, "nearest_neighbors", lambda *args, **settings: (found, distances, None))
+    indices, filled = _umap_learn.nearest_neighbors(np.zeros((3, 2)), 3, None)
+    assert indices.tolist() == [[0, 1, 0], [1, 0, 2], [2, 1, 2]]
+    assert filled.tolist() == [[0, 1, 1], [0, 1, 2], [0, 2, 2]]
+    graph = _umap_learn.fuzzy_graph(indices, filled).toarray()
+    assert ((graph > 0) == [[False, True, False], [True, False, True], [False, True, False]]).all()
+
+
+def test_the_graph_is_umap_learns():
+    from umap.umap_ import fuzzy_simplicial_set
+
+    X = np.random.default_rng(0).normal(size=(80, 4)).astype(np.float32)
+    indices, distances = exact_neighbors(X, 10)
+    expected = fuzzy_simplicial_set(X, 10, 0, "euclidean", knn_indices=indices, knn_dists=distances)[0]
+    np.testing.assert_allclose(_umap_learn.fuzzy_graph(indices, distances).toarray(), expected.toarray(), atol=1e-3)
+
+
 def test_umap_does_not_embed_new_rows():
     with pytest.raises(NotImplementedError, match="UMAPReducer embeds the rows it was fitted on; use fit_transform"):
         UMAPReducer().transform(np.zeros((3, 2)))

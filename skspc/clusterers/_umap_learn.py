@@ -3,16 +3,18 @@
 import threading
 
 import numpy as np
+import torch
+from scipy.sparse import coo_matrix
 from sklearn.neighbors import NearestNeighbors
 
+from . import _umap_torch
 from ._quiet import dependencies_quiet
 
 MAX_EXACT_ROWS = 20_000  # above, pynndescent is faster than all distances
 _MIN_SPECTRAL_ROWS = 50
 
-# numba's parallel kernels, with which graphs are built, must not run in two threads where its threading layer is
-# "workqueue": that ends the process.
-_GRAPH_LOCK = threading.Lock()
+# numba's parallel kernels must not run in two threads where its threading layer is "workqueue": that ends the process.
+_KERNELS_LOCK = threading.Lock()
 
 
 def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed):
@@ -33,13 +35,9 @@ def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed):
 
     random_state = np.random.RandomState(seed)
     with dependencies_quiet():
-        with _GRAPH_LOCK:
-            _let_layouts_run_at_once()
-            indices, distances = nearest_neighbors(X, n_neighbors, random_state)
-            graph, *_ = umap_.fuzzy_simplicial_set(
-                X, n_neighbors, random_state, "euclidean", knn_indices=indices, knn_dists=distances
-            )
-            a, b = umap_.find_ab_params(1.0, min_dist)
+        _let_layouts_run_at_once()
+        graph = fuzzy_graph(*nearest_neighbors(X, n_neighbors, random_state))
+        a, b = umap_.find_ab_params(1.0, min_dist)
         embedding, _ = umap_.simplicial_set_embedding(
             X,
             graph,
@@ -61,6 +59,22 @@ def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed):
     return embedding
 
 
+def fuzzy_graph(indices, distances):
+    """Join the rows' fuzzy neighbourhoods: a sparse array (N, N).
+
+    The torch engine's, which is umap-learn's to rounding and need not be compiled first (3 s in each new process).
+
+    Parameters
+    ----------
+    indices, distances : ndarray of shape (N, n_neighbors)
+    """
+    indices = torch.from_numpy(np.ascontiguousarray(indices, dtype=np.int64))
+    distances = torch.from_numpy(np.ascontiguousarray(distances, dtype=np.float64))
+    heads, tails, weights = _umap_torch.fuzzy_graph(indices, distances)
+    places = (heads.numpy(), tails.numpy())
+    return coo_matrix((weights.numpy().astype(np.float32), places), shape=(len(indices), len(indices)))
+
+
 def nearest_neighbors(X, n_neighbors, random_state):
     """Find nearest neighbours, each row the first of its own: exactly, or by pynndescent where rows are many.
 
@@ -72,8 +86,12 @@ def nearest_neighbors(X, n_neighbors, random_state):
         return exact_neighbors(X, n_neighbors)
     from umap import umap_
 
-    indices, distances, _ = umap_.nearest_neighbors(X, n_neighbors, "euclidean", {}, False, random_state, n_jobs=1)
-    return indices, distances
+    with _KERNELS_LOCK:
+        indices, distances, _ = umap_.nearest_neighbors(X, n_neighbors, "euclidean", {}, False, random_state, n_jobs=1)
+    lacking = indices < 0  # pynndescent found fewer: the row itself stands for them, which makes no edge
+    indices = np.where(lacking, np.arange(len(X))[:, None], indices)
+    farthest = np.where(lacking, 0, distances).max(axis=1, keepdims=True)
+    return indices, np.where(lacking, farthest, distances)
 
 
 def exact_neighbors(X, n_neighbors):

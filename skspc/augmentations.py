@@ -1,0 +1,136 @@
+"""Augmentation of images in training: each batch sees its images a little turned, moved, stretched and slanted."""
+
+import math
+from numbers import Real
+
+import torch
+import torch.nn.functional as F
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+
+
+class AffineAugmentation(BaseEstimator):
+    """Random rotation, shift, scaling and shear of images; no flips.
+
+    Each image of each batch gets a map of its own, drawn evenly between the limits. What comes into view from outside
+    has the colour of the edges: the median of the batch's border pixels, by channel.
+
+    Parameters
+    ----------
+    rotation : float, default=10.0
+        Degrees, at most, to either side.
+    shift : float, default=0.06
+        Share of height and of width, at most, to each side.
+    scale : float, default=0.1
+        Height and width change by at most this share, each by its own.
+    shear : float, default=0.1
+        Columns slide along each other by at most this share of their distance.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skspc.augmentations import AffineAugmentation
+    >>> images = torch.zeros(2, 1, 8, 8)
+    >>> AffineAugmentation(rotation=5)(images, torch.Generator().manual_seed(0)).shape
+    torch.Size([2, 1, 8, 8])
+    """
+
+    _parameter_constraints: dict = {
+        "rotation": [Interval(Real, 0, 180, closed="both")],
+        "shift": [Interval(Real, 0, 1, closed="left")],
+        "scale": [Interval(Real, 0, 1, closed="left")],
+        "shear": [Interval(Real, 0, 1, closed="left")],
+    }
+
+    def __init__(self, rotation=10.0, shift=0.06, scale=0.1, shear=0.1):
+        self.rotation = rotation
+        self.shift = shift
+        self.scale = scale
+        self.shear = shear
+
+    def validate(self):
+        """Raise ValueError for a parameter out of its range."""
+        validate_parameter_constraints(self._parameter_constraints, self.get_params(), type(self).__name__)
+
+    def __call__(self, images, generator):
+        """Augment images.
+
+        Parameters
+        ----------
+        images : tensor of shape (n, C, H, W)
+        generator : torch.Generator
+            On the images' device.
+
+        Returns
+        -------
+        augmented : tensor of shape (n, C, H, W)
+        """
+        maps = self.draw_maps(len(images), generator, images.device).to(images.dtype)
+        grid = F.affine_grid(maps, list(images.shape), align_corners=False)
+        background = border_median(images)
+        # Zeros come into view; relative to the background they are the background.
+        return F.grid_sample(images - background, grid, align_corners=False) + background
+
+    def draw_maps(self, n, generator, device):
+        """Draw affine maps, from places in the augmented image to places in the image, both in [-1, 1]: (n, 2, 3)."""
+        limits = [math.radians(self.rotation), self.scale, self.scale, self.shear, 2 * self.shift, 2 * self.shift]
+        drawn = 2 * torch.rand((len(limits), n), generator=generator, device=device) - 1
+        angle, wide, high, shear, right, down = drawn * torch.tensor(limits, device=device)[:, None]
+        cosine, sine = angle.cos(), angle.sin()
+        return torch.stack(
+            [
+                torch.stack([cosine * (1 + wide), (shear - sine) * (1 + high), right], dim=1),
+                torch.stack([sine * (1 + wide), cosine * (1 + high), down], dim=1),
+            ],
+            dim=1,
+        )
+
+
+def border_median(images):
+    """Median of the border pixels of a batch, by channel: (C, 1, 1)."""
+    rows, columns = images[:, :, [0, -1], :], images[:, :, 1:-1, [0, -1]]
+    border = torch.cat([rows.flatten(2), columns.flatten(2)], dim=2)  # (n, C, pixels)
+    return border.transpose(0, 1).flatten(1).median(dim=1).values[:, None, None]
+
+
+AUGMENTATIONS = {"affine": AffineAugmentation}
+
+
+def get_augmentation(augmentation, image_shape):
+    """Return what augments a batch: a callable, or None.
+
+    Parameters
+    ----------
+    augmentation : None, "affine" or callable
+    image_shape : tuple or None
+        None if rows are no images.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, a name where rows are no images, or an instance whose parameters are out of range.
+    TypeError
+        For what is neither a name nor callable.
+    """
+    if augmentation is None:
+        return None
+    if isinstance(augmentation, str):
+        if augmentation not in AUGMENTATIONS:
+            raise ValueError(
+                f"augmentation={augmentation!r} is not known. Pass {', '.join(map(repr, sorted(AUGMENTATIONS)))}, "
+                "None, or a callable that takes a batch and a torch.Generator."
+            )
+        augmentation = AUGMENTATIONS[augmentation]()
+    if isinstance(augmentation, type) or not callable(augmentation):
+        raise TypeError(
+            f"augmentation={augmentation!r} cannot be called. Pass 'affine', None, or a callable (an instance, not a "
+            "class) that takes a batch and a torch.Generator."
+        )
+    if isinstance(augmentation, AffineAugmentation):
+        if image_shape is None:
+            raise ValueError(
+                f"augmentation={augmentation!r} is for images, and X has rows of features. Pass image_shape=(H, W), "
+                "X of shape (N, H, W), or augmentation=None."
+            )
+        augmentation.validate()
+    return augmentation

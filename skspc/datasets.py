@@ -1,0 +1,209 @@
+"""Loaders of the data sets that deep clustering is measured on: whole sets, training and test rows together.
+
+Each takes its set from a folder, if one is named and holds it, and from OpenML otherwise. A folder is named by
+``data_home`` or by the environment variable ``SKSPC_DATA``. It may hold ``<name>.npz`` with arrays ``images`` (or
+``features``) and ``labels``, or, for MNIST and Fashion-MNIST, a folder ``<name>`` with the four original idx files,
+packed or not.
+"""
+
+import gzip
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import fetch_openml
+from sklearn.utils import Bunch
+
+DIGITS = tuple("0123456789")
+CLOTHES = (
+    *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
+    *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is known of a set: where OpenML has it, and what a whole copy of it looks like.
+
+    Attributes
+    ----------
+    name, title : str
+    openml_id : int
+    shape : tuple
+        Of one row: (H, W) of an image, or (n_features,).
+    class_counts : tuple of int
+    target_names : tuple of str
+    low, high : float
+        Values at OpenML that stand for 0 and for ``largest``.
+    largest : int
+        Largest value of a pixel or feature.
+    first_label : int
+        OpenML's label of class 0.
+    """
+
+    name: str
+    title: str
+    openml_id: int
+    shape: tuple
+    class_counts: tuple
+    target_names: tuple = DIGITS
+    low: float = 0.0
+    high: float = 255.0
+    largest: int = 255
+    first_label: int = 0
+
+
+MNIST = Source("mnist", "MNIST", 554, (28, 28), (6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958))
+FASHION_MNIST = Source("fashion_mnist", "Fashion-MNIST", 40996, (28, 28), (7000,) * 10, CLOTHES)
+USPS = Source(
+    *("usps", "USPS", 41082, (16, 16), (1553, 1269, 929, 824, 852, 716, 834, 792, 708, 821)),
+    low=-1.0,
+    high=1.0,
+    first_label=1,
+)
+PENDIGITS = Source(
+    *("pendigits", "pendigits", 32, (16,), (1143, 1143, 1144, 1055, 1144, 1055, 1056, 1142, 1055, 1055)),
+    high=100.0,
+    largest=100,
+)
+OPTDIGITS = Source(
+    *("optdigits", "optdigits", 28, (8, 8), (554, 571, 557, 572, 568, 558, 558, 566, 554, 562)),
+    high=16.0,
+    largest=16,
+)
+
+
+def load_mnist(*, data_home=None, return_X_y=False):
+    """Load MNIST: 70 000 handwritten digits, 28 x 28.
+
+    Parameters
+    ----------
+    data_home : str or path, default=None
+        Folder to look in first; None is that of the environment variable ``SKSPC_DATA``, if set. What OpenML sends is
+        kept by scikit-learn (see `sklearn.datasets.get_data_home`).
+    return_X_y : bool, default=False
+
+    Returns
+    -------
+    data : Bunch
+        ``data`` (N, n_features) uint8, ``target`` (N,) int64, ``target_names``, ``DESCR`` and, for images, ``images``
+        (N, H, W) uint8. With ``return_X_y``, (images or data, target).
+
+    Raises
+    ------
+    ValueError
+        If what was found is not the whole set.
+    OSError
+        If the set is not in the folder and OpenML cannot be reached.
+    """
+    return _load(MNIST, data_home, return_X_y)
+
+
+def load_fashion_mnist(*, data_home=None, return_X_y=False):
+    """Load Fashion-MNIST: 70 000 pieces of clothing, 28 x 28; otherwise as `load_mnist`."""
+    return _load(FASHION_MNIST, data_home, return_X_y)
+
+
+def load_usps(*, data_home=None, return_X_y=False):
+    """Load USPS: 9298 handwritten digits, 16 x 16; otherwise as `load_mnist`."""
+    return _load(USPS, data_home, return_X_y)
+
+
+def load_pendigits(*, data_home=None, return_X_y=False):
+    """Load pendigits: 10 992 digits, each eight points along the pen's path, 0..100; otherwise as `load_mnist`."""
+    return _load(PENDIGITS, data_home, return_X_y)
+
+
+def load_optdigits(*, data_home=None, return_X_y=False):
+    """Load optdigits: 5620 handwritten digits, 8 x 8, each pixel 0..16; otherwise as `load_mnist`.
+
+    scikit-learn's `load_digits` are its last 1797 rows.
+    """
+    return _load(OPTDIGITS, data_home, return_X_y)
+
+
+def _load(source, data_home, return_X_y):
+    rows, target, origin = _from_folder(source, data_home) or _from_openml(source)
+    rows = np.ascontiguousarray(rows.reshape(len(rows), *source.shape))
+    _check_whole(source, target, origin)
+    if return_X_y:
+        return rows, target
+    bunch = Bunch(
+        data=rows.reshape(len(rows), -1),
+        target=target,
+        target_names=np.array(source.target_names),
+        DESCR=f"{source.title}: {len(rows)} rows of shape {source.shape}, 0 to {source.largest}; from {origin}.",
+    )
+    if len(source.shape) == 2:
+        bunch.images = rows
+    return bunch
+
+
+def _from_folder(source, data_home):
+    """Rows, target and origin from the folder; None if it is not named or does not hold the set."""
+    data_home = data_home or os.environ.get("SKSPC_DATA")
+    if not data_home:
+        return None
+    folder = Path(data_home).expanduser()
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"data_home={str(data_home)!r} is not a folder. Pass the folder that holds {source.name}.npz, or unset "
+            "data_home (and SKSPC_DATA) to fetch the set from OpenML."
+        )
+    archive = folder / f"{source.name}.npz"
+    if archive.exists():
+        with np.load(archive, allow_pickle=False) as arrays:
+            rows = arrays["images" if "images" in arrays else "features"]
+            return rows.astype(np.uint8), arrays["labels"].astype(np.int64), str(archive)
+    parts = [
+        _read_idx(folder / source.name, f"{part}-{what}") for what in ("images", "labels") for part in ("train", "t10k")
+    ]
+    if any(part is None for part in parts):
+        return None
+    return np.concatenate(parts[:2]), np.concatenate(parts[2:]).astype(np.int64), str(folder / source.name)
+
+
+def _read_idx(folder, stem):
+    """Array of an idx file of unsigned bytes, packed or not; None without one."""
+    found = sorted(folder.glob(f"{stem}?idx?-ubyte*"))  # dashes or dots, as unpacking programs have it
+    if not found:
+        return None
+    opener = gzip.open if found[0].suffix == ".gz" else open
+    with opener(found[0], "rb") as file:
+        content = file.read()
+    n_axes = content[3]
+    shape = np.frombuffer(content, dtype=">i4", count=n_axes, offset=4)
+    return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * n_axes).reshape(shape)
+
+
+def _from_openml(source):
+    """Rows, target and origin from OpenML."""
+    try:
+        fetched = fetch_openml(data_id=source.openml_id, as_frame=False, parser="liac-arff")
+    except OSError as error:
+        raise OSError(
+            f"{source.title} is in no folder that was named, and OpenML (data set {source.openml_id}) cannot be "
+            f"reached: {error}. Pass data_home, or set SKSPC_DATA, to a folder with {source.name}.npz (arrays 'images' "
+            "or 'features', and 'labels')."
+        ) from error
+    values = np.asarray(fetched.data, dtype=np.float64)
+    if not np.allclose([values.min(), values.max()], [source.low, source.high]):
+        raise ValueError(
+            f"OpenML's data set {source.openml_id} is not {source.title} as it was: its values go from "
+            f"{values.min()} to {values.max()}, not from {source.low} to {source.high}. Pass data_home with a copy of "
+            "your own."
+        )
+    rows = np.round((values - source.low) / (source.high - source.low) * source.largest)
+    target = np.asarray(fetched.target).astype(np.int64) - source.first_label
+    return rows.astype(np.uint8), target, f"OpenML, data set {source.openml_id}"
+
+
+def _check_whole(source, target, origin):
+    """Refuse a set with other rows a class than the whole one has."""
+    counts = tuple(np.bincount(target[target >= 0], minlength=len(source.class_counts)).tolist())
+    if counts != source.class_counts or (target < 0).any():
+        raise ValueError(
+            f"{origin} is not the whole of {source.title}: it has {counts} rows of each class, not "
+            f"{source.class_counts}. Replace it, or pass another data_home."
+        )

@@ -1,0 +1,153 @@
+"""Augmentation of images: limits, background, randomness, and what it does in training."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+from skspc import SPCClustering
+from skspc._ensemble import Ensemble
+from skspc._members import TrainingPlan
+from skspc.augmentations import AffineAugmentation, border_median, get_augmentation
+from skspc.networks import ConvNetwork
+
+CPU = torch.device("cpu")
+STILL = {"rotation": 0, "shift": 0, "scale": 0, "shear": 0}
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def square(size=16, background=-1.0, ink=1.0):
+    """One image: a square of ink in the middle."""
+    image = torch.full((1, 1, size, size), background)
+    image[..., size // 4 : -size // 4, size // 4 : -size // 4] = ink
+    return image
+
+
+def centre(image):
+    """Centre of mass (down, right) of the ink of one image, in pixels."""
+    ink = image[0, 0] - image[0, 0].min()
+    places = torch.arange(len(ink), dtype=ink.dtype)
+    return float((ink.sum(1) * places).sum() / ink.sum()), float((ink.sum(0) * places).sum() / ink.sum())
+
+
+def test_no_change_allowed_is_no_change():
+    images = torch.rand(3, 2, 9, 12, generator=generator())
+    torch.testing.assert_close(AffineAugmentation(**STILL)(images, generator()), images)
+
+
+@pytest.mark.parametrize("size", [8, 28])
+def test_shifts_are_in_proportion_to_the_image(size):
+    shifts = []
+    for seed in range(50):
+        down, right = centre(AffineAugmentation(**{**STILL, "shift": 0.1})(square(size), generator(seed)))
+        shifts += [down - (size - 1) / 2, right - (size - 1) / 2]
+    assert max(map(abs, shifts)) <= 0.1 * size + 1e-3
+    assert max(shifts) > 0.08 * size and min(shifts) < -0.08 * size
+
+
+def test_maps_stay_within_their_limits_and_use_them():
+    maps = AffineAugmentation(**{**STILL, "rotation": 30}).draw_maps(500, generator(), CPU)
+    angles = torch.atan2(maps[:, 1, 0], maps[:, 0, 0]).rad2deg()
+    assert 29 < angles.abs().max() <= 30 and angles.min() < -25 < 25 < angles.max()
+    assert (maps[:, :, 2] == 0).all()
+    maps = AffineAugmentation(**{**STILL, "scale": 0.2}).draw_maps(500, generator(), CPU)
+    assert 0.8 <= maps[:, 0, 0].min() < 0.81 and 1.19 < maps[:, 1, 1].max() <= 1.2
+    assert not torch.equal(maps[:, 0, 0], maps[:, 1, 1])
+    maps = AffineAugmentation(**{**STILL, "shear": 0.3}).draw_maps(500, generator(), CPU)
+    assert 0.29 < maps[:, 0, 1].abs().max() <= 0.3
+    assert (maps[:, 1, 0] == 0).all()
+
+
+@pytest.mark.parametrize("background, ink", [(-1.0, 1.0), (1.0, -1.0), (0.25, 0.5)])
+def test_what_comes_into_view_is_background(background, ink):
+    images = square(16, background, ink).expand(20, 1, 16, 16)
+    augmented = AffineAugmentation(shift=0.2)(images, generator())
+    corners = augmented[:, 0, [0, 0, -1, -1], [0, -1, 0, -1]]
+    torch.testing.assert_close(corners, torch.full_like(corners, background))
+    assert augmented.min() >= min(background, ink) - 1e-6 and augmented.max() <= max(background, ink) + 1e-6
+
+
+def test_the_border_is_all_around_and_by_channel():
+    images = torch.zeros(1, 2, 4, 4)
+    images[0, 1, 1:-1, 1:-1] = 9.0  # the middle does not count
+    images[0, 0] = 5.0
+    assert border_median(images).flatten().tolist() == [5.0, 0.0]
+
+
+def test_each_image_has_a_map_of_its_own_and_a_seed_makes_it_again():
+    images = square().expand(4, 1, 16, 16)
+    one, same, other = (AffineAugmentation()(images, generator(seed)) for seed in (1, 1, 2))
+    assert torch.equal(one, same) and not torch.equal(one, other)
+    assert len({tuple(image.flatten().tolist()) for image in one}) == 4
+
+
+@pytest.mark.parametrize("parameter, value", [("rotation", -1), ("shift", 1.0), ("scale", 1), ("shear", "much")])
+def test_parameters_out_of_range_are_named_before_training(parameter, value):
+    with pytest.raises(ValueError, match=f"The '{parameter}' parameter of AffineAugmentation must be .*Got"):
+        get_augmentation(AffineAugmentation(**{parameter: value}), (1, 8, 8))
+
+
+def test_names_callables_and_none():
+    assert get_augmentation(None, None) is None
+    assert type(get_augmentation("affine", (1, 8, 8))) is AffineAugmentation
+    assert get_augmentation(test_names_callables_and_none, None) is test_names_callables_and_none
+
+
+@pytest.mark.parametrize(
+    "value, error, message",
+    [
+        ("flip", ValueError, r"augmentation='flip' is not known\. Pass 'affine', None, or a callable"),
+        (
+            AffineAugmentation,
+            TypeError,
+            r"augmentation=.* cannot be called\. Pass 'affine', None, or a callable \(an inst",
+        ),
+        (3, TypeError, r"augmentation=3 cannot be called"),
+    ],
+)
+def test_what_cannot_augment_is_refused(value, error, message):
+    with pytest.raises(error, match=message):
+        get_augmentation(value, (1, 8, 8))
+
+
+def test_vectors_have_no_affine_augmentation(blobs, quick):
+    with pytest.raises(ValueError, match=r"augmentation='?A.*is for images, and X has rows of features\. Pass"):
+        SPCClustering(3, augmentation="affine", **quick).fit(blobs[0])
+
+
+def test_a_batch_of_all_members_is_augmented_and_reconstructed_as_it_was_augmented():
+    seen = []
+
+    def blacken(images, generator):
+        seen.append((tuple(images.shape), type(generator)))
+        return torch.full_like(images, -1.0)
+
+    X = torch.rand(16, 1, 8, 8, generator=generator())
+    ensemble = Ensemble(ConvNetwork(latent_size=4, channels=(4,)), (1, 8, 8), 0, 3, CPU, blacken)
+    ensemble.reset_heads(2)
+    plan = TrainingPlan(60, 8, 1e-2)
+    assert ensemble.pretrain(X, plan)["reconstruction"] < 0.05  # black is what it learns, whatever X is
+    assert {shape for shape, _ in seen} == {(16, 1, 8, 8), (8, 1, 8, 8)}  # a pair of members, and one alone
+    seen.clear()
+    targets = np.zeros((3, 16), dtype=int)
+    ensemble.train_on_pseudo_labels(X, targets, targets == 0, "all", TrainingPlan(1, 8, 1e-3), stage=1)
+    assert len(seen) == 4  # two steps of two groups
+    seen.clear()
+    ensemble.encode(X)
+    assert seen == []
+
+
+def test_a_fit_with_augmentation_repeats_and_differs_from_one_without(quick):
+    X = np.random.default_rng(0).random((60, 8, 8))
+    model = SPCClustering(2, augmentation="affine", **quick)
+    latents = [clone(one).fit(X).transform(X) for one in (model, model, model.set_params(augmentation=None))]
+    assert np.array_equal(latents[0], latents[1])
+    assert not np.allclose(latents[0], latents[2])
+
+
+def test_nested_parameters_reach_the_augmentation():
+    model = SPCClustering(2, augmentation=AffineAugmentation()).set_params(augmentation__rotation=3.0)
+    assert clone(model).augmentation.rotation == 3.0
