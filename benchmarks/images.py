@@ -35,6 +35,7 @@ COLUMNS = {
     "predict_consistency_": "{:.4f}",
     "peak RSS": "{:.0f}",
 }
+PARAMETERS = ("n_estimators", "clusterer", "network", "augmentation", "max_samples")
 NOTE = """
 Accuracy, NMI and the share of agreed rows in percent; peak resident memory in MiB. Seconds are those of the whole fit,
 in a new process, imports left out. HDBSCAN's noise counts as wrong in the accuracy, and as one more cluster in the NMI.
@@ -134,6 +135,8 @@ def parse_arguments():
     parser.add_argument("--n-estimators", type=int, default=5, help="default: %(default)s")
     parser.add_argument("--clusterer", choices=("hdbscan", "gmm"), default="hdbscan", help="default: %(default)s")
     parser.add_argument("--network", choices=("auto", "conv", "mlp"), default="auto", help="default: %(default)s")
+    parser.add_argument("--augmentation", choices=("affine",), help="default: none")
+    parser.add_argument("--max-samples", type=float, help="default: all agreed rows")
     parser.add_argument("--skip-umap", action="store_true", help="leave UMAP + HDBSCAN out")
     return parser.parse_args()
 
@@ -141,7 +144,7 @@ def parse_arguments():
 def main():
     arguments = parse_arguments()
     images, classes = load(arguments.data)
-    parameters = {name: getattr(arguments, name) for name in ("n_estimators", "clusterer", "network")}
+    parameters = {name: getattr(arguments, name) for name in PARAMETERS}
     print_setting(arguments.data, images, parameters)
     print(f"| method | seed | {' | '.join(COLUMNS)} |")
     print("| " + " | ".join(["---"] * (len(COLUMNS) + 2)) + " |", flush=True)
