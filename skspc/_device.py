@@ -1,5 +1,6 @@
 """The one door to torch devices, and from numpy to torch and back."""
 
+import threading
 from contextlib import contextmanager
 
 import torch
@@ -52,49 +53,53 @@ def inference_device(device):
 
 
 @contextmanager
-def torch_threads_shared(n_tasks, n_values):
-    """Share torch's CPU threads between tasks side by side; afterwards, the caller's number again.
+def threads_shared(n_tasks, n_values=None):
+    """Share the threads of torch, BLAS and OpenMP between tasks in threads; afterwards, the caller's numbers again.
 
-    An operation is given as many threads as its ``n_values`` input values can feed. Threads that wait for each other at
-    every operation are slow as soon as another process wants a core: 5 members on 256 images of 16 x 16 took 0.17 s a
-    step on one thread and 1.8 s on two, on two cores with one other process busy.
+    Threads that wait for each other at every operation are slow as soon as another process wants a core: 5 members on
+    256 images of 16 x 16 took 0.17 s a step on one thread and 1.8 s on two, on two cores with one other process busy.
 
-    Yields
-    ------
-    n_workers : int
-        Tasks to run at once.
-    """
-    with torch_threads_kept():
-        budget = torch.get_num_threads()
-        n_workers = max(1, min(budget, n_tasks))
-        torch.set_num_threads(max(1, min(budget // n_workers, 1 + n_values // VALUES_PER_THREAD)))
-        yield n_workers
-
-
-@contextmanager
-def threads_shared(n_tasks):
-    """Share the threads of torch, BLAS and OpenMP between tasks side by side; afterwards, the caller's numbers again.
+    Parameters
+    ----------
+    n_tasks : int
+    n_values : int, optional
+        Input values of one operation, which is given no more threads than these can feed.
 
     Yields
     ------
     n_workers : int
-        Tasks to run at once.
+        Tasks to run at once, in threads that are started inside: torch's number is theirs from their start.
     """
     with torch_threads_kept():
         budget = torch.get_num_threads()
         n_workers = max(1, min(budget, n_tasks))
-        with threadpool_limits(budget // n_workers):
+        of_each = budget // n_workers
+        if n_values is not None:
+            of_each = min(of_each, 1 + n_values // VALUES_PER_THREAD)
+        with threadpool_limits(of_each):
+            torch.set_num_threads(of_each)
             yield n_workers
+
+
+_kept_lock = threading.Lock()
+_kept: list[int] = []  # torch's number before the first of those who now keep it, once for each of them
 
 
 @contextmanager
 def torch_threads_kept():
-    """Give torch back its number of threads afterwards: numba's first parallel function sets it, through OpenMP."""
-    before = torch.get_num_threads()
+    """Give torch back its number of threads afterwards: numba's first parallel function sets it, through OpenMP.
+
+    The number is the process's. Of fits that overlap in threads the last to end brings back what the first one found.
+    """
+    own = torch.get_num_threads()
+    with _kept_lock:
+        _kept.append(_kept[0] if _kept else own)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        with _kept_lock:
+            original = _kept.pop()
+            torch.set_num_threads(own if _kept else original)
 
 
 def to_numpy(tensor):

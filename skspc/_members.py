@@ -168,7 +168,15 @@ class MemberGroup:
         """Augment a batch (K, B, *input_shape)."""
         if self.augmentation is None:
             return x
-        return self.augmentation(x.flatten(0, 1), generator).view_as(x)
+        batch = x.flatten(0, 1)
+        augmented = self.augmentation(batch, generator)
+        if not torch.is_tensor(augmented) or (augmented.shape, augmented.dtype) != (batch.shape, batch.dtype):
+            made = f"{tuple(augmented.shape)}, {augmented.dtype}" if torch.is_tensor(augmented) else repr(augmented)
+            raise ValueError(
+                f"augmentation={self.augmentation!r} made of a batch of {tuple(batch.shape)}, {batch.dtype}: {made}. "
+                "It must return a tensor of the same shape and dtype."
+            )
+        return augmented.view_as(x)
 
     def _noisy_latents(self, x, generator):
         """Encode a batch and add noise in proportion to each latent's spread over it: (K, B, m)."""

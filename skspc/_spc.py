@@ -33,7 +33,7 @@ from ._validation import (
 )
 from .augmentations import get_augmentation
 from .clusterers import get_clusterer, get_reducer
-from .clusterers._labelling import AUTO, check_count
+from .clusterers._labelling import AUTO, check_parts
 
 # Defaults of "auto": epochs, and optimiser steps at least, of each stage.
 PRETRAIN_EPOCHS, MIN_PRETRAIN_STEPS = 10, 800
@@ -85,7 +85,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     augmentation : None, "affine" or callable, default=None
         Of each batch in training, which is reconstructed as augmented. "affine" is
         `skspc.augmentations.AffineAugmentation`, for images: small rotations, shifts, scalings and shears. A callable
-        takes a tensor (n, C, H, W) or (n, n_features), scaled, and a torch.Generator; it returns the like.
+        takes a tensor (n, C, H, W) or (n, n_features), scaled, and a torch.Generator; it returns the like. It is called
+        from several threads: it should keep no state, and draw from that generator alone.
     concatenate : bool, default=True
         Whether all members' latents side by side make one more labelling (not with one member).
     pretrain_epochs, epochs : int or "auto", default="auto"
@@ -103,7 +104,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "auto" is CUDA where available, else the CPU.
     n_jobs : None or int, default=None
         Labellings of a round made at once, by joblib: in threads, unless a ``joblib.parallel_config`` says otherwise.
-        None is what that says, else as many as torch has threads. Labels do not depend on it.
+        None is what that says, else as many as torch has threads (a configuration of one job counts as none: pass 1).
+        Labels do not depend on it.
     random_state : None, int or RandomState, default=None
         An int makes labels the same on every run on one machine. No global random state is changed by an int; None and
         an instance of RandomState are drawn from once.
@@ -263,7 +265,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         network = choose_network(self.network, image_shape)
         augmentation = get_augmentation(self.augmentation, image_shape)
         clusterer, reducer = get_clusterer(self.clusterer), get_reducer(self.reducer)
-        check_count(clusterer, self.n_clusters)
+        check_parts(clusterer, reducer, self.n_clusters, device)
         seed = draw_seed(self.random_state)
 
         first, inverse = distinct_rows(X)

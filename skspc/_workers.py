@@ -1,10 +1,10 @@
 """Independent pieces of torch work side by side in threads, one for each group of members."""
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from queue import Empty, PriorityQueue
 
-from ._device import torch_threads_shared
+from ._device import threads_shared
 
 
 def run_side_by_side(runs, n_values):
@@ -44,21 +44,19 @@ def run_side_by_side(runs, n_values):
                 waiting.put((n_steps + 1, index))
             except StopIteration as end:
                 returned[index] = end.value
-            except BaseException:
-                stop.set()
-                raise
 
-    with torch_threads_shared(len(runs), n_values) as n_workers:
+    with threads_shared(len(runs), n_values) as n_workers:
         if n_workers == 1:
             work()
             return returned
         with ThreadPoolExecutor(n_workers, thread_name_prefix="skspc") as pool:
             futures = [pool.submit(work) for _ in range(n_workers)]
             try:
-                for future in futures:
-                    future.result()
+                wait(futures, return_when=FIRST_EXCEPTION)
             finally:
-                stop.set()
+                stop.set()  # the others, after the step they are at
+            for future in futures:
+                future.result()
     return returned
 
 

@@ -65,22 +65,27 @@ class AffineAugmentation(BaseEstimator):
         -------
         augmented : tensor of shape (n, C, H, W)
         """
-        maps = self.draw_maps(len(images), generator, images.device).to(images.dtype)
+        maps = self.draw_maps(images.shape, generator, images.device).to(images.dtype)
         grid = F.affine_grid(maps, list(images.shape), align_corners=False)
         background = border_median(images)
         # Zeros come into view; relative to the background they are the background.
         return F.grid_sample(images - background, grid, align_corners=False) + background
 
-    def draw_maps(self, n, generator, device):
-        """Draw affine maps, from places in the augmented image to places in the image, both in [-1, 1]: (n, 2, 3)."""
+    def draw_maps(self, shape, generator, device):
+        """Draw affine maps, from places in the augmented image to places in the image: (n, 2, 3).
+
+        Places go from -1 to 1 along either side, as torch has it: where H and W differ, so do a step down and a step to
+        the right. The maps are drawn for pixels.
+        """
+        n, _, height, width = shape
         limits = [math.radians(self.rotation), self.scale, self.scale, self.shear, 2 * self.shift, 2 * self.shift]
         drawn = 2 * torch.rand((len(limits), n), generator=generator, device=device) - 1
         angle, wide, high, shear, right, down = drawn * torch.tensor(limits, device=device)[:, None]
         cosine, sine = angle.cos(), angle.sin()
         return torch.stack(
             [
-                torch.stack([cosine * (1 + wide), (shear - sine) * (1 + high), right], dim=1),
-                torch.stack([sine * (1 + wide), cosine * (1 + high), down], dim=1),
+                torch.stack([cosine * (1 + wide), (shear - sine) * (1 + high) * (height / width), right], dim=1),
+                torch.stack([sine * (1 + wide) * (width / height), cosine * (1 + high), down], dim=1),
             ],
             dim=1,
         )

@@ -7,6 +7,7 @@ packed or not.
 """
 
 import gzip
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,8 +126,9 @@ def load_optdigits(*, data_home=None, return_X_y=False):
 
 def _load(source, data_home, return_X_y):
     rows, target, origin = _from_folder(source, data_home) or _from_openml(source)
-    rows = np.ascontiguousarray(rows.reshape(len(rows), *source.shape))
-    _check_whole(source, target, origin)
+    _check_whole(source, rows, target, origin)
+    rows = np.ascontiguousarray(rows.reshape(len(rows), *source.shape), dtype=np.uint8)
+    target = target.astype(np.int64)
     if return_X_y:
         return rows, target
     bunch = Bunch(
@@ -154,14 +156,19 @@ def _from_folder(source, data_home):
     archive = folder / f"{source.name}.npz"
     if archive.exists():
         with np.load(archive, allow_pickle=False) as arrays:
-            rows = arrays["images" if "images" in arrays else "features"]
-            return rows.astype(np.uint8), arrays["labels"].astype(np.int64), str(archive)
+            names = ["images" if "images" in arrays else "features", "labels"]
+            lacking = [name for name in names if name not in arrays]
+            if lacking:
+                raise ValueError(
+                    f"{archive} has no array {lacking[0]!r}. It must have 'images' or 'features', and 'labels'."
+                )
+            return *(arrays[name] for name in names), str(archive)
     parts = [
         _read_idx(folder / source.name, f"{part}-{what}") for what in ("images", "labels") for part in ("train", "t10k")
     ]
     if any(part is None for part in parts):
         return None
-    return np.concatenate(parts[:2]), np.concatenate(parts[2:]).astype(np.int64), str(folder / source.name)
+    return np.concatenate(parts[:2]), np.concatenate(parts[2:]), str(folder / source.name)
 
 
 def _read_idx(folder, stem):
@@ -196,11 +203,23 @@ def _from_openml(source):
         )
     rows = np.round((values - source.low) / (source.high - source.low) * source.largest)
     target = np.asarray(fetched.target).astype(np.int64) - source.first_label
-    return rows.astype(np.uint8), target, f"OpenML, data set {source.openml_id}"
+    return rows, target, f"OpenML, data set {source.openml_id}"
 
 
-def _check_whole(source, target, origin):
-    """Refuse a set with other rows a class than the whole one has."""
+def _check_whole(source, rows, target, origin):
+    """Refuse a set with other rows a class than the whole one has, or rows of another shape or range."""
+    n_values = math.prod(source.shape)
+    if len(rows) != len(target) or math.prod(rows.shape[1:]) != n_values:
+        raise ValueError(
+            f"{origin} is not {source.title}: it has {len(rows)} rows of shape {rows.shape[1:]} and {len(target)} "
+            f"labels, where rows of shape {source.shape} are expected, and a label for each."
+        )
+    if rows.min() < 0 or rows.max() > source.largest or (rows != np.round(rows)).any():
+        raise ValueError(
+            f"{origin} is not {source.title}: its values go from {rows.min()} to {rows.max()}, and are to be whole "
+            f"numbers from 0 to {source.largest}. Scale them, or pass another data_home."
+        )
+    target = target.astype(np.int64)
     counts = tuple(np.bincount(target[target >= 0], minlength=len(source.class_counts)).tolist())
     if counts != source.class_counts or (target < 0).any():
         raise ValueError(

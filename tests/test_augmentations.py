@@ -49,16 +49,25 @@ def test_shifts_are_in_proportion_to_the_image(size):
 
 
 def test_maps_stay_within_their_limits_and_use_them():
-    maps = AffineAugmentation(**{**STILL, "rotation": 30}).draw_maps(500, generator(), CPU)
+    maps = AffineAugmentation(**{**STILL, "rotation": 30}).draw_maps((500, 1, 8, 8), generator(), CPU)
     angles = torch.atan2(maps[:, 1, 0], maps[:, 0, 0]).rad2deg()
     assert 29 < angles.abs().max() <= 30 and angles.min() < -25 < 25 < angles.max()
     assert (maps[:, :, 2] == 0).all()
-    maps = AffineAugmentation(**{**STILL, "scale": 0.2}).draw_maps(500, generator(), CPU)
+    maps = AffineAugmentation(**{**STILL, "scale": 0.2}).draw_maps((500, 1, 8, 8), generator(), CPU)
     assert 0.8 <= maps[:, 0, 0].min() < 0.81 and 1.19 < maps[:, 1, 1].max() <= 1.2
     assert not torch.equal(maps[:, 0, 0], maps[:, 1, 1])
-    maps = AffineAugmentation(**{**STILL, "shear": 0.3}).draw_maps(500, generator(), CPU)
+    maps = AffineAugmentation(**{**STILL, "shear": 0.3}).draw_maps((500, 1, 8, 8), generator(), CPU)
     assert 0.29 < maps[:, 0, 1].abs().max() <= 0.3
     assert (maps[:, 1, 0] == 0).all()
+
+
+@pytest.mark.parametrize("size", [(8, 64), (64, 8), (32, 32)])
+def test_rotations_keep_lengths_and_angles_whatever_the_sides(size):
+    maps = AffineAugmentation(**{**STILL, "rotation": 10}).draw_maps((200, 1, *size), generator(), CPU)
+    sides = torch.tensor([size[1], size[0]], dtype=maps.dtype)
+    in_pixels = maps[:, :, :2] * sides[:, None] / sides  # (n, 2, 2)
+    torch.testing.assert_close(in_pixels @ in_pixels.mT, torch.eye(2).expand(200, 2, 2))
+    assert torch.atan2(in_pixels[:, 1, 0], in_pixels[:, 0, 0]).rad2deg().abs().max() <= 10
 
 
 @pytest.mark.parametrize("background, ink", [(-1.0, 1.0), (1.0, -1.0), (0.25, 0.5)])
@@ -138,6 +147,16 @@ def test_a_batch_of_all_members_is_augmented_and_reconstructed_as_it_was_augment
     seen.clear()
     ensemble.encode(X)
     assert seen == []
+
+
+@pytest.mark.parametrize(
+    "result, made", [(lambda batch: batch[:1], r"\(1, 4\)"), (lambda batch: batch.double(), "float64"), (id, "[0-9]+")]
+)
+def test_what_a_callable_makes_is_checked(result, made):
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    model = SPCClustering(2, n_estimators=1, augmentation=lambda batch, generator: result(batch))
+    with pytest.raises(ValueError, match=rf"augmentation=.* made of a batch of \(20, 4\), .*: .*{made}.*same shape"):
+        model.fit(X)
 
 
 def test_a_fit_with_augmentation_repeats_and_differs_from_one_without(quick):

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import make_blobs, make_circles
 
 from skspc._constants import NOISE
-from skspc.clusterers import HDBSCANCut, _hdbscan
+from skspc.clusterers import HDBSCANCut, _hdbscan, _umap_learn, _umap_torch
 from skspc.clusterers._cut import (
     cluster_sizes_to_try,
     components_after,
@@ -19,6 +19,7 @@ from skspc.clusterers._cut import (
     widest_cut,
 )
 from skspc.clusterers._hdbscan import single_linkage_tree
+from skspc.clusterers._kernels import KERNELS_LOCK
 from skspc.metrics import clustering_accuracy
 
 # Six rows: pairs 01, 23, then 0123, then pair 45, then all.
@@ -341,6 +342,11 @@ def test_fast_hdbscan_is_for_many_rows(monkeypatch):
         HDBSCANCut(2).fit(X[::2])
         HDBSCANCut(2, engine="hdbscan").fit(X)
     assert asked == [60]
+
+
+def test_all_of_numbas_parallel_kernels_run_under_one_lock():
+    locks = [module.KERNELS_LOCK for module in (_hdbscan, _umap_learn, _umap_torch)]
+    assert locks == [KERNELS_LOCK] * 3
 
 
 def test_fast_hdbscan_missing_is_told_with_the_remedy(monkeypatch):

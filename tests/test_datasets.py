@@ -144,6 +144,32 @@ def test_a_part_of_a_set_is_refused(small_mnist, tmp_path):
         load_mnist(data_home=tmp_path)
 
 
+def test_rows_and_labels_of_different_number_are_refused(small_mnist, tmp_path):
+    np.savez(tmp_path / "mnist.npz", images=IMAGES[:2], labels=LABELS)
+    with pytest.raises(ValueError, match=r"is not MNIST: it has 2 rows of shape \(2, 3\) and 3 labels, where rows of"):
+        load_mnist(data_home=tmp_path)
+
+
+def test_rows_of_another_shape_are_refused(small_mnist, tmp_path):
+    np.savez(tmp_path / "mnist.npz", images=IMAGES[:, :, :2], labels=LABELS)
+    with pytest.raises(ValueError, match=r"is not MNIST: it has 3 rows of shape \(2, 2\) and 3 labels"):
+        load_mnist(data_home=tmp_path)
+
+
+@pytest.mark.parametrize("images", [IMAGES / 255, IMAGES - 1.0, IMAGES * 100.0])
+def test_values_of_another_range_are_refused_and_not_cast(small_mnist, tmp_path, images):
+    np.savez(tmp_path / "mnist.npz", images=images, labels=LABELS)
+    with pytest.raises(ValueError, match=r"is not MNIST: its values go from .* whole numbers from 0 to 255\. Scale"):
+        load_mnist(data_home=tmp_path)
+
+
+@pytest.mark.parametrize("arrays, name", [({"labels": LABELS}, "features"), ({"images": IMAGES}, "labels")])
+def test_an_archive_without_an_array_is_refused(small_mnist, tmp_path, arrays, name):
+    np.savez(tmp_path / "mnist.npz", **arrays)
+    with pytest.raises(ValueError, match=f"mnist.npz has no array '{name}'. It must have 'images' or 'features', and"):
+        load_mnist(data_home=tmp_path)
+
+
 def test_without_folder_and_network_the_error_says_how_to_get_the_data():
     with pytest.raises(
         OSError,

@@ -1,10 +1,13 @@
 """The door to devices. No accelerator is needed: its absence, or its presence, is forged."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
 
-from skspc._device import VALUES_PER_THREAD, inference_device, resolve_device, to_numpy, torch_threads_shared
+from skspc._device import VALUES_PER_THREAD, inference_device, resolve_device, threads_shared, to_numpy
 
 
 @pytest.fixture
@@ -103,13 +106,52 @@ def six_threads(monkeypatch):
 def test_tasks_share_the_threads_and_the_callers_number_comes_back(
     six_threads, n_tasks, n_values, n_workers, n_threads
 ):
-    with torch_threads_shared(n_tasks, n_values) as workers:
+    with threads_shared(n_tasks, n_values) as workers:
         assert (workers, torch.get_num_threads()) == (n_workers, n_threads)
     assert torch.get_num_threads() == 6
 
 
+def test_threads_started_inside_have_the_number_of_each():
+    torch.set_num_threads(2)
+    try:
+        with threads_shared(2), ThreadPoolExecutor(2) as pool:
+            assert list(pool.map(lambda _: torch.get_num_threads(), range(2))) == [1, 1]
+        with threads_shared(1), ThreadPoolExecutor(1) as pool:
+            assert pool.submit(torch.get_num_threads).result() == 2
+    finally:
+        torch.set_num_threads(1)
+
+
+def test_the_number_comes_back_after_fits_that_overlap_in_threads():
+    torch.set_num_threads(2)
+    first_is_in, second_is_in, first_is_out = (threading.Event() for _ in range(3))
+
+    def first():
+        with threads_shared(2):
+            first_is_in.set()
+            second_is_in.wait(timeout=30)
+
+    def second():
+        first_is_in.wait(timeout=30)
+        with threads_shared(2):
+            second_is_in.set()
+            first_is_out.wait(timeout=30)
+
+    threads = [threading.Thread(target=work) for work in (first, second)]
+    try:
+        for thread in threads:
+            thread.start()
+        threads[0].join(timeout=30)
+        first_is_out.set()
+        threads[1].join(timeout=30)
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(torch.get_num_threads).result() == 2
+    finally:
+        torch.set_num_threads(1)
+
+
 def test_the_callers_number_of_threads_comes_back_after_an_error(six_threads):
-    with pytest.raises(KeyError), torch_threads_shared(1, 1):
+    with pytest.raises(KeyError), threads_shared(1, 1):
         raise KeyError
     assert torch.get_num_threads() == 6
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.cluster import DBSCAN, KMeans
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
@@ -13,10 +13,11 @@ from sklearn.pipeline import make_pipeline
 from skspc._constants import NOISE
 from skspc.clusterers import (
     HDBSCANCut,
+    UMAPReducer,
     get_clusterer,
     get_reducer,
 )
-from skspc.clusterers._labelling import check_count, count_parameter, label_embedding, reduce_space
+from skspc.clusterers._labelling import check_parts, count_parameter, label_embedding, reduce_space
 from skspc.metrics import clustering_accuracy
 
 
@@ -32,6 +33,10 @@ def far_blobs(*sizes, seed=0):
 
 
 # One labelling
+
+
+def check(clusterer, n_clusters, reducer=None):
+    check_parts(clusterer, reducer, n_clusters, torch.device("cpu"))
 
 
 def label_space(space, clusterer, reducer, n_clusters, seed, device="cpu"):
@@ -152,7 +157,9 @@ def test_the_built_ins_label_a_space_the_same_with_the_same_seed(clusterer):
 
 
 def test_labels_of_another_shape_are_refused():
-    with pytest.raises(ValueError, match=r"clusterer=.* returned labels of shape \(2,\) for 3 rows\. fit_predict must"):
+    with pytest.raises(
+        ValueError, match=r"clusterer=.* returned labels of shape \(2,\) and type int64 for 3 rows\. fit_pr"
+    ):
         label_embedding(np.zeros((3, 2)), Scripted([0, 1]), 2, 0)
 
 
@@ -196,7 +203,7 @@ def test_the_parameter_that_sets_the_number_of_clusters(clusterer, name):
     ids=str,
 )
 def test_a_number_that_nobody_set_or_the_same_is_replaced_without_a_word(clusterer):
-    check_count(clusterer, 4)  # warnings are errors
+    check(clusterer, 4)  # warnings are errors
 
 
 @pytest.mark.parametrize(
@@ -206,13 +213,97 @@ def test_a_number_that_nobody_set_or_the_same_is_replaced_without_a_word(cluster
 )
 def test_another_number_is_replaced_with_a_warning(clusterer, name):
     with pytest.warns(UserWarning, match=rf"clusterer=.* has {name}=5; it is used with 4, the n_clusters of SPC"):
-        check_count(clusterer, 4)
+        check(clusterer, 4)
 
 
 def test_an_automatic_number_needs_a_clusterer_that_finds_one():
-    check_count(HDBSCANCut(), "auto")
-    check_count(DBSCAN(), "auto")
+    check(HDBSCANCut(), "auto")
+    check(DBSCAN(), "auto")
     with pytest.raises(
         ValueError, match=r"n_clusters='auto' needs .* clusterer=KMeans\(\) does not\. Pass clusterer='h"
     ):
-        check_count(KMeans(), "auto")
+        check(KMeans(), "auto")
+
+
+def test_a_nested_pipeline_is_told_the_number_and_may_find_it():
+    nested = make_pipeline(PCA(2), make_pipeline(PCA(2), KMeans(5)))
+    assert count_parameter(nested) == "pipeline__kmeans__n_clusters"
+    with pytest.warns(UserWarning, match="has pipeline__kmeans__n_clusters=5; it is used with 4"):
+        check(nested, 4)
+    check(make_pipeline(PCA(2), make_pipeline(HDBSCANCut())), "auto")
+    with pytest.raises(ValueError, match="n_clusters='auto' needs a clusterer"):
+        check(make_pipeline(PCA(2), KMeans()), "auto")
+
+
+def test_a_number_set_to_none_is_left_to_the_clusterer():
+    clusterer = AgglomerativeClustering(n_clusters=None, distance_threshold=5.0)
+    assert count_parameter(clusterer) is None
+    check(clusterer, 4)  # no warning
+    X, y = far_blobs(30, 30, 30)
+    assert (
+        clustering_accuracy(y, label_embedding(X, AgglomerativeClustering(None, distance_threshold=50.0), 9, 0)) == 1.0
+    )
+    assert count_parameter(make_recorder([], n_clusters=None)) == "n_clusters"  # None is its default: nobody set it
+
+
+class NoSetter:
+    def get_params(self, deep=True):
+        return {"n_clusters": 3}
+
+    def fit_predict(self, space):
+        return np.zeros(len(space))
+
+
+class NoCopy(Scripted):
+    def __deepcopy__(self, memo):
+        raise TypeError("holds a handle")
+
+
+@pytest.mark.parametrize("clusterer, reason", [(NoSetter(), "set_params"), (NoCopy([0]), "holds a handle")])
+def test_what_cannot_be_set_up_is_told_before_training(clusterer, reason):
+    with pytest.raises(
+        TypeError, match=f"clusterer=.* cannot be copied and set up for a labelling: .*{reason}.*needs set"
+    ):
+        check(clusterer, 3)
+
+
+def test_what_a_part_says_of_its_own_parameters_is_said_before_training():
+    with pytest.raises(ValueError, match="The 'min_samples' parameter of HDBSCANCut must be"):
+        check(HDBSCANCut(min_samples=0), 3)
+    with pytest.raises(ValueError, match="The 'n_neighbors' parameter of UMAPReducer must be"):
+        check(HDBSCANCut(), 3, UMAPReducer(n_neighbors=1))
+    with pytest.raises(ValueError, match="The 'n_init' parameter of KMeans must be"):
+        check(make_pipeline(PCA(2), KMeans(n_init=0)), 3)
+
+
+class Makes:
+    """A reducer that makes what it was told to."""
+
+    def __init__(self, result):
+        self.result = result
+
+    def fit_transform(self, space):
+        return self.result
+
+
+@pytest.mark.parametrize("result", [np.zeros((2, 2)), np.zeros(3), np.full((3, 1), "a")], ids=["rows", "1-D", "text"])
+def test_what_a_reducer_makes_is_checked(result):
+    with pytest.raises(ValueError, match=r"reducer=.* made an array of shape .* of 3 rows\. fit_transform must return"):
+        reduce_space(np.zeros((3, 2)), Makes(result), 0, "cpu")
+
+
+def test_values_of_a_reducer_must_be_finite():
+    with pytest.raises(ValueError, match=r"reducer=.* returned values that are not finite"):
+        reduce_space(np.zeros((3, 2)), Makes(np.full((3, 1), np.nan)), 0, "cpu")
+
+
+def test_labels_must_be_numbers():
+    with pytest.raises(ValueError, match=r"clusterer=.* returned labels of shape \(2,\) and type <U1 for 2 rows"):
+        label_embedding(np.zeros((2, 2)), Scripted(["a", "b"]), 2, 0)
+
+
+def test_a_reducer_in_a_pipeline_is_given_the_device():
+    log = []
+    reducer = make_pipeline(PCA(2), make_recorder(log, device="auto"))
+    reduce_space(np.eye(3), reducer, 0, torch.device("meta"))
+    assert log[0]["device"] == torch.device("meta")

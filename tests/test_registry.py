@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 from functools import partial
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
@@ -189,3 +190,34 @@ def test_a_package_that_cannot_be_loaded_is_named(plugin, monkeypatch):
     message = r"clusterer='broken' is offered by the entry point 'skspc_test_plugin:nothing_of_that_name', which cannot"
     with pytest.raises(ImportError, match=message):
         get_clusterer("broken")
+
+
+def forge_entry_points(monkeypatch, **values):
+    points = [EntryPoint(name, value, "skspc.clusterers") for name, both in values.items() for value in both]
+    monkeypatch.setattr(_registry, "entry_points", lambda group: points if group == "skspc.clusterers" else [])
+
+
+def test_a_name_that_two_packages_offer_is_refused_until_it_is_registered(monkeypatch, registered):
+    forge_entry_points(monkeypatch, mine=["sklearn.cluster:KMeans", "sklearn.cluster:DBSCAN"])
+    message = (
+        r"clusterer='mine' is offered by the entry points 'sklearn.cluster:KMeans' and 'sklearn.cluster:DBSCAN'\. Uni"
+    )
+    with pytest.raises(ValueError, match=message):
+        get_clusterer("mine")
+    register_clusterer("mine", KMeans)
+    assert type(get_clusterer("mine")) is KMeans
+
+
+def test_an_entry_point_that_is_found_twice_is_one(monkeypatch):
+    forge_entry_points(monkeypatch, mine=["sklearn.cluster:KMeans", "sklearn.cluster:KMeans"])
+    assert type(get_clusterer("mine")) is KMeans
+
+
+def test_what_cannot_be_called_without_arguments_is_named(monkeypatch, registered):
+    forge_entry_points(monkeypatch, environ=["os:environ"])
+    register_clusterer("asks", lambda argument: KMeans())
+    for name in ("asks", "environ"):
+        with pytest.raises(
+            TypeError, match=rf"clusterer='{name}' stands for .*, which cannot be called without arguments"
+        ):
+            get_clusterer(name)

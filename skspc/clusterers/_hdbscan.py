@@ -1,6 +1,5 @@
 """HDBSCAN with an exact number of clusters."""
 
-import threading
 from importlib.util import find_spec
 from numbers import Integral
 
@@ -10,10 +9,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._constants import NOISE
 from ._cut import cluster_sizes_to_try, consistent_n_clusters, cut_tree_exactly, excess_of_mass
+from ._kernels import KERNELS_LOCK
 
 MIN_FAST_ROWS = 50_000  # below, fast-hdbscan's gain is less than a second
 _MIN_CLUSTER_SIZE = 2
-_FAST_LOCK = threading.Lock()  # it uses all cores, by numba's parallel kernels: see _umap_learn
 
 
 class HDBSCANCut(ClusterMixin, BaseEstimator):
@@ -113,5 +112,5 @@ def _fast_tree(X, min_samples):
         raise ImportError(
             "engine='fast-hdbscan' needs the package fast-hdbscan: pip install fast-hdbscan, or engine='hdbscan'."
         ) from error
-    with _FAST_LOCK:
+    with KERNELS_LOCK:
         return fast_hdbscan(X, min_samples=min_samples, min_cluster_size=2, reproducible=True, return_trees=True)[2]

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils._param_validation import validate_parameter_constraints
 
 from .._constants import NOISE
 
@@ -22,7 +23,7 @@ def reduce_space(space, reducer, seed, device):
     seed : int
         For a reducer with the parameter ``random_state``.
     device : torch.device
-        For a reducer with the parameter ``device``, if that is "auto".
+        For a reducer with a parameter ``device`` that is "auto".
 
     Returns
     -------
@@ -30,11 +31,15 @@ def reduce_space(space, reducer, seed, device):
     """
     if reducer is None:
         return space
-    copy = clone(reducer, safe=False)
-    settings = _seed_settings(copy, seed)
-    if _parameters(copy).get("device") == AUTO:
-        settings["device"] = device
-    return np.asarray(_with_settings(copy, settings).fit_transform(space))
+    embedding = np.asarray(copy_reducer(reducer, seed, device).fit_transform(space))
+    if embedding.ndim != 2 or len(embedding) != len(space) or not np.issubdtype(embedding.dtype, np.number):
+        raise ValueError(
+            f"reducer={reducer!r} made an array of shape {embedding.shape} and type {embedding.dtype} of {len(space)} "
+            "rows. fit_transform must return one row of numbers for each row."
+        )
+    if not np.isfinite(embedding).all():
+        raise ValueError(f"reducer={reducer!r} returned values that are not finite.")
+    return embedding
 
 
 def label_embedding(embedding, clusterer, n_clusters, seed):
@@ -55,14 +60,11 @@ def label_embedding(embedding, clusterer, n_clusters, seed):
     labels : ndarray of shape (N,), int
         0, 1, ... without gaps; ``NOISE`` for noise.
     """
-    copy = clone(clusterer, safe=False)
-    name = count_parameter(copy)
-    settings = _seed_settings(copy, seed) | ({} if name is None else {name: n_clusters})
-    labels = np.asarray(_with_settings(copy, settings).fit_predict(embedding))
-    if labels.shape != (len(embedding),):
+    labels = np.asarray(copy_clusterer(clusterer, n_clusters, seed).fit_predict(embedding))
+    if labels.shape != (len(embedding),) or not np.issubdtype(labels.dtype, np.number):
         raise ValueError(
-            f"clusterer={clusterer!r} returned labels of shape {labels.shape} for {len(embedding)} rows. "
-            "fit_predict must return one label for each row."
+            f"clusterer={clusterer!r} returned labels of shape {labels.shape} and type {labels.dtype} for "
+            f"{len(embedding)} rows. fit_predict must return one number for each row."
         )
     kept = labels >= 0
     compact = np.full(len(labels), NOISE, dtype=np.int64)
@@ -70,15 +72,37 @@ def label_embedding(embedding, clusterer, n_clusters, seed):
     return compact
 
 
+def copy_reducer(reducer, seed, device):
+    """Copy a reducer, with its random states set, and its devices where they are "auto"."""
+    copy = clone(reducer, safe=False)
+    parameters = _parameters(copy)
+    devices = {name: device for name in _named(parameters, "device") if parameters[name] == AUTO}
+    return _with_settings(copy, dict.fromkeys(_named(parameters, "random_state"), seed) | devices)
+
+
+def copy_clusterer(clusterer, n_clusters, seed):
+    """Copy a clusterer, with its number of clusters and its random states set."""
+    copy = clone(clusterer, safe=False)
+    name = count_parameter(copy)
+    count = {} if name is None else {name: n_clusters}
+    return _with_settings(copy, dict.fromkeys(_named(_parameters(copy), "random_state"), seed) | count)
+
+
 def count_parameter(clusterer):
-    """Name of the parameter that sets the number of clusters, or None; of a pipeline, its last step's."""
-    prefix = f"{clusterer.steps[-1][0]}__" if hasattr(clusterer, "steps") else ""
-    parameters = _parameters(clusterer)
-    return next((prefix + name for name in _COUNTS if prefix + name in parameters), None)
+    """Name of the parameter that sets the number of clusters, or None; of a pipeline, its last step's.
+
+    A parameter that somebody set to None is left alone: the clusterer is then to find the number itself.
+    """
+    prefix, last = _last_step(clusterer)
+    parameters = _parameters(last)
+    name = next((name for name in _COUNTS if name in parameters), None)
+    if name is None or (parameters[name] is None and _default(last, name) is not None):
+        return None
+    return prefix + name
 
 
-def check_count(clusterer, n_clusters):
-    """Check that a clusterer can serve ``n_clusters``, before anything is trained.
+def check_parts(clusterer, reducer, n_clusters, device):
+    """Check that clusterer and reducer can serve, before anything is trained.
 
     Warns
     -----
@@ -87,45 +111,74 @@ def check_count(clusterer, n_clusters):
 
     Raises
     ------
+    TypeError
+        If one cannot be copied or set up.
     ValueError
-        If ``n_clusters`` is "auto" and the clusterer does not find the number itself.
+        If one of their own parameters is out of its range; if ``n_clusters`` is "auto" and the clusterer does not find
+        the number itself.
     """
+    _check_count(clusterer, n_clusters)
+    copies = {"clusterer": (clusterer, lambda: copy_clusterer(clusterer, n_clusters, 0))}
+    if reducer is not None:
+        copies["reducer"] = (reducer, lambda: copy_reducer(reducer, 0, device))
+    for kind, (part, make_copy) in copies.items():
+        try:
+            copy = make_copy()
+        except (TypeError, ValueError, AttributeError, RuntimeError) as error:
+            raise TypeError(
+                f"{kind}={part!r} cannot be copied and set up for a labelling: {error}. What has get_params needs "
+                "set_params as well; sklearn.base.BaseEstimator has both."
+            ) from error
+        _, last = _last_step(copy)
+        constraints = getattr(last, "_parameter_constraints", None)
+        if constraints is not None:
+            validate_parameter_constraints(constraints, last.get_params(deep=False), type(last).__name__)
+
+
+def _check_count(clusterer, n_clusters):
     name = count_parameter(clusterer)
     if name is None:
         return
+    _, last = _last_step(clusterer)
     if n_clusters == AUTO:
-        if not getattr(clusterer, "finds_n_clusters", False):
+        if not getattr(last, "finds_n_clusters", False):
             raise ValueError(
                 f"n_clusters='auto' needs a clusterer that finds the number of clusters, and clusterer={clusterer!r} "
                 "does not. Pass clusterer='hdbscan', or a number."
             )
         return
-    given = _parameters(clusterer)[name]
-    if given not in (n_clusters, AUTO, _default(clusterer, name)):
+    given, default = _parameters(clusterer)[name], _default(last, name.rpartition("__")[2])
+    if given not in (n_clusters, AUTO, default):
         warnings.warn(
             f"clusterer={clusterer!r} has {name}={given!r}; it is used with {n_clusters}, the n_clusters of "
             "SPCClustering.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
-def _default(clusterer, name):
+def _last_step(part):
+    """The last step of a pipeline, however nested, with the prefix of its parameters; else the part itself."""
+    prefix = ""
+    while hasattr(part, "steps"):
+        name, part = part.steps[-1]
+        prefix += f"{name}__"
+    return prefix, part
+
+
+def _default(part, name):
     """Value of a parameter where nobody set it."""
-    *steps, name = name.split("__")
-    owner = clusterer.steps[-1][1] if steps else clusterer
-    parameter = inspect.signature(type(owner)).parameters.get(name)
+    parameter = inspect.signature(type(part)).parameters.get(name)
     return None if parameter is None else parameter.default
 
 
-def _seed_settings(part, seed):
-    """The random states of a part and of the parts in it, as scikit-learn's own ensembles set them."""
-    names = [name for name in _parameters(part) if name == "random_state" or name.endswith("__random_state")]
-    return dict.fromkeys(names, seed)
+def _named(parameters, name):
+    """Parameters of that name, of a part and of the parts in it, as scikit-learn's own ensembles find random states."""
+    return [full for full in parameters if full.rpartition("__")[2] == name]
 
 
 def _parameters(part):
-    return part.get_params(deep=True) if hasattr(part, "get_params") else {}
+    return part.get_params() if hasattr(part, "get_params") else {}
 
 
 def _with_settings(part, settings):

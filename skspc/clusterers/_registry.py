@@ -51,12 +51,20 @@ class Registry:
 
     def names(self):
         """All names, sorted."""
-        return sorted({*self._built_in, *self._registered, *self._entry_points()})
+        offered = {point.name for point in self._entry_points()}
+        return sorted({*self._built_in, *self._registered, *offered})
 
     def get(self, value):
         """Return a new instance for a name, or the object itself once it has been checked."""
         if isinstance(value, str):
-            made = self._factory(value)()
+            factory = self._factory(value)
+            try:
+                made = factory()
+            except TypeError as error:  # it asks for arguments, or cannot be called
+                raise TypeError(
+                    f"{self.kind}={value!r} stands for {factory!r}, which cannot be called without arguments: {error}. "
+                    "Register a class, or a function, that can."
+                ) from error
             self._check(made, f"The {self.kind} registered as {value!r} is {made!r}, which")
             return made
         self._check(value, f"{self.kind}={value!r}")
@@ -66,23 +74,30 @@ class Registry:
         for table in (self._built_in, self._registered):
             if name in table:
                 return table[name]
-        offered = self._entry_points()
-        if name in offered:
+        offered = [point for point in self._entry_points() if point.name == name]
+        if len({point.value for point in offered}) > 1:
+            values = " and ".join(repr(point.value) for point in offered)
+            raise ValueError(
+                f"{self.kind}={name!r} is offered by the entry points {values}. Uninstall all but one, or register "
+                f"the one you mean by skspc.clusterers.register_{self.kind}."
+            )
+        if offered:
             try:
-                return offered[name].load()
+                return offered[0].load()
             except Exception as error:  # whatever a package does when it is imported
                 raise ImportError(
-                    f"{self.kind}={name!r} is offered by the entry point {offered[name].value!r}, which cannot be "
+                    f"{self.kind}={name!r} is offered by the entry point {offered[0].value!r}, which cannot be "
                     f"loaded: {error!r}. Mend or uninstall that package."
                 ) from error
         raise ValueError(
             f"{self.kind}={name!r} is not known. Known names: {', '.join(map(repr, self.names()))}; or pass an object "
-            f"with a method {self.method!r}, or give it a name by skspc.clusterers.register_{self.kind}."
+            f"with a method {self.method!r}, or give it a name by skspc.clusterers.register_{self.kind} (in each "
+            "process that fits: joblib's workers are processes of their own)."
         )
 
     def _entry_points(self):
-        """Entry points of installed packages by name; a name that is built in or registered is not looked up here."""
-        return {point.name: point for point in entry_points(group=f"skspc.{self.kind}s")}
+        """Entry points of installed packages; a name that is built in or registered is not looked up here."""
+        return entry_points(group=f"skspc.{self.kind}s")
 
     def _check(self, part, subject):
         """Refuse what cannot do the work; ``subject`` begins the sentence."""

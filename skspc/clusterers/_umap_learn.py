@@ -1,20 +1,16 @@
 """UMAP by umap-learn, in threads that run at once."""
 
-import threading
-
 import numpy as np
 import torch
 from scipy.sparse import coo_matrix
 from sklearn.neighbors import NearestNeighbors
 
 from . import _umap_torch
+from ._kernels import KERNELS_LOCK
 from ._quiet import dependencies_quiet
 
 MAX_EXACT_ROWS = 20_000  # above, pynndescent is faster than all distances
 _MIN_SPECTRAL_ROWS = 50
-
-# numba's parallel kernels must not run in two threads where its threading layer is "workqueue": that ends the process.
-_KERNELS_LOCK = threading.Lock()
 
 
 def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed):
@@ -86,7 +82,7 @@ def nearest_neighbors(X, n_neighbors, random_state):
         return exact_neighbors(X, n_neighbors)
     from umap import umap_
 
-    with _KERNELS_LOCK:
+    with KERNELS_LOCK:
         indices, distances, _ = umap_.nearest_neighbors(X, n_neighbors, "euclidean", {}, False, random_state, n_jobs=1)
     lacking = indices < 0  # pynndescent found fewer: the row itself stands for them, which makes no edge
     indices = np.where(lacking, np.arange(len(X))[:, None], indices)

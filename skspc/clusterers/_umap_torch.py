@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from .._device import inference_device, to_numpy, torch_threads_kept
+from ._kernels import KERNELS_LOCK
 
 MAX_EXACT_ROWS = 100_000  # above, neighbours are pynndescent's
 CHUNK_VALUES = {"cuda": 2**28, "cpu": 2**20}  # distances held at once: 2 GiB, 8 MiB
@@ -109,7 +110,7 @@ def approximate_neighbors(X, n_neighbors, seed):
     """Find neighbours by pynndescent: indices (N, n_neighbors), maybe with the row itself, and -1 for none."""
     from pynndescent import NNDescent  # late: it takes seconds
 
-    with torch_threads_kept():
+    with KERNELS_LOCK, torch_threads_kept():
         finder = NNDescent(to_numpy(X).astype(np.float32), n_neighbors=n_neighbors, random_state=seed, n_jobs=-1)
         indices, _ = finder.neighbor_graph
     return torch.as_tensor(indices, dtype=torch.int64, device=X.device)
