@@ -247,8 +247,11 @@ def test_a_number_set_to_none_is_left_to_the_clusterer():
 
 
 class NoSetter:
+    def __init__(self, n_clusters=3):
+        self.n_clusters = n_clusters
+
     def get_params(self, deep=True):
-        return {"n_clusters": 3}
+        return {"n_clusters": self.n_clusters}
 
     def fit_predict(self, space):
         return np.zeros(len(space))
