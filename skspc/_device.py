@@ -3,10 +3,12 @@
 import threading
 from contextlib import contextmanager
 
+import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
 VALUES_PER_THREAD = 400_000  # input values in one operation that make another CPU thread worth its while
+RESIDENT_SHARE = 0.5  # of a GPU's free memory that the rows may take; beyond, batches are sent one by one
 
 
 def resolve_device(device):
@@ -40,6 +42,78 @@ def resolve_device(device):
     return resolved
 
 
+def training_devices(device):
+    """Return the devices that members are dealt to: all CUDA devices where none is named by its index."""
+    if device.type == "cuda" and device.index is None:
+        return [torch.device("cuda", index) for index in range(torch.cuda.device_count())]
+    return [device]
+
+
+def free_memory(device):
+    """Bytes free on a CUDA device; None for others, whose memory torch does not tell."""
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
+
+
+def release_memory(device):
+    """Give back to the device what torch keeps for later."""
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def resolve_precision(precision):
+    """Return the dtype of the products in training.
+
+    Parameters
+    ----------
+    precision : {"auto", "float32", "bfloat16"}
+        "auto" is float32: bfloat16 has not been shown to be as accurate.
+
+    Returns
+    -------
+    dtype : torch.dtype
+    """
+    return torch.bfloat16 if precision == "bfloat16" else torch.float32
+
+
+def place_rows(X, device):
+    """Rows where batches are taken from: on the device if they fit there, else where they are.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, *input_shape)
+    device : torch.device
+
+    Returns
+    -------
+    X : ndarray or tensor
+    """
+    if device.type == "cpu":
+        return X
+    free = free_memory(device)
+    return to_tensor(X, device) if free is None or X.nbytes <= RESIDENT_SHARE * free else X
+
+
+def take_rows(X, index, device):
+    """Take rows as a batch for a network.
+
+    Parameters
+    ----------
+    X : ndarray or tensor of shape (N, *input_shape)
+        Of `place_rows`. Bytes are images, and are scaled from 0..255 to [-1, 1].
+    index : tensor of int, or slice
+    device : torch.device
+
+    Returns
+    -------
+    batch : tensor of shape (*index.shape, *input_shape), floating, on the device
+    """
+    if isinstance(X, np.ndarray):
+        batch = to_tensor(X[index if isinstance(index, slice) else to_numpy(index)], device)
+    else:
+        batch = X[index]
+    return batch / 127.5 - 1 if batch.dtype == torch.uint8 else batch
+
+
 def inference_device(device):
     """Return the device for float64 inference: ``device``, or the CPU where it cannot serve.
 
@@ -53,7 +127,7 @@ def inference_device(device):
 
 
 @contextmanager
-def threads_shared(n_tasks, n_values=None):
+def threads_shared(n_tasks, n_values=None, n_jobs=None):
     """Share the threads of torch, BLAS and OpenMP between tasks in threads; afterwards, the caller's numbers again.
 
     Threads that wait for each other at every operation are slow as soon as another process wants a core: 5 members on
@@ -64,6 +138,9 @@ def threads_shared(n_tasks, n_values=None):
     n_tasks : int
     n_values : int, optional
         Input values of one operation, which is given no more threads than these can feed.
+    n_jobs : int, optional
+        Tasks to run at once, if not as many as there are threads. The threads of each do not depend on it, since the
+        last digits of its sums depend on them.
 
     Yields
     ------
@@ -76,9 +153,16 @@ def threads_shared(n_tasks, n_values=None):
         of_each = budget // n_workers
         if n_values is not None:
             of_each = min(of_each, 1 + n_values // VALUES_PER_THREAD)
-        with threadpool_limits(of_each):
-            torch.set_num_threads(of_each)
-            yield n_workers
+        with thread_limit(of_each):
+            yield n_workers if n_jobs is None else max(1, min(n_jobs, n_tasks))
+
+
+@contextmanager
+def thread_limit(n_threads):
+    """Give each operation of torch, BLAS and OpenMP so many threads; afterwards, the numbers before."""
+    with torch_threads_kept(), threadpool_limits(n_threads):
+        torch.set_num_threads(n_threads)
+        yield
 
 
 _kept_lock = threading.Lock()
@@ -100,6 +184,11 @@ def torch_threads_kept():
         with _kept_lock:
             original = _kept.pop()
             torch.set_num_threads(own if _kept else original)
+
+
+def to_tensor(array, device):
+    """Bring a numpy array to a device; its memory is shared where that is the CPU and it can be written to."""
+    return torch.from_numpy(array if array.flags.writeable else array.copy()).to(device)
 
 
 def to_numpy(tensor):

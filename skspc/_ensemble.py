@@ -1,12 +1,16 @@
 """The ensemble: K members in groups, which train side by side."""
 
 import copy
+import warnings
+from collections import defaultdict
 
 import numpy as np
 import torch
 
+from ._device import free_memory, release_memory, training_devices
 from ._members import ROWS_PER_CHUNK, MemberGroup
-from ._workers import map_side_by_side, run_side_by_side
+from ._memory import bytes_of_member, members_at_once
+from ._workers import map_side_by_side, run_elsewhere, run_side_by_side, works_elsewhere
 
 MEMBERS_PER_CPU_GROUP = 2  # at most as slow a member as other sizes, on images of 8 x 8 and of 16 x 16, and vectors
 
@@ -14,8 +18,9 @@ MEMBERS_PER_CPU_GROUP = 2  # at most as slow a member as other sizes, on images 
 class Ensemble:
     """K autoencoders with K pseudo-classifiers.
 
-    Members are batched into groups, by their number and the device alone: pairs on the CPU, where each group trains in
-    a thread of its own, all of them elsewhere.
+    Members are batched into groups, by their number and the devices alone: pairs on the CPU, where each group trains in
+    a thread of its own, or wherever joblib is configured to run jobs; elsewhere as many as fit into the memory, dealt
+    to all devices. Groups of one device train one after the other.
 
     Parameters
     ----------
@@ -25,16 +30,48 @@ class Ensemble:
     seed : int
     n_members : int
     device : torch.device
+    batch_size : int, default=256
+        Rows in a member's batch, to estimate the memory by.
     augmentation : callable, optional
         Of each batch in training; see `skspc.augmentations`.
+    precision : torch.dtype, default=torch.float32
+        Of the products in training.
+    n_jobs : int, optional
+        Groups trained at once on the CPU.
     """
 
-    def __init__(self, network, input_shape, seed, n_members, device, augmentation=None):
-        self.seed, self.n_members = seed, n_members
+    def __init__(
+        self,
+        network,
+        input_shape,
+        seed,
+        n_members,
+        device,
+        *,
+        batch_size=256,
+        augmentation=None,
+        precision=torch.float32,
+        n_jobs=None,
+    ):
+        self.seed, self.n_members, self.n_jobs = seed, n_members, n_jobs
+        devices = training_devices(device)
         size = MEMBERS_PER_CPU_GROUP if device.type == "cpu" else n_members
+        free = [free_memory(each) for each in devices]
+        if None not in free:
+            n_bytes = bytes_of_member(network, input_shape, batch_size)
+            size = members_at_once(n_members, len(devices), n_bytes, min(free))
+        firsts = range(0, n_members, size)
         self.groups = [
-            MemberGroup(network, input_shape, seed, range(first, min(first + size, n_members)), device, augmentation)
-            for first in range(0, n_members, size)
+            MemberGroup(
+                network,
+                input_shape,
+                seed,
+                range(first, min(first + size, n_members)),
+                devices[index % len(devices)],
+                augmentation,
+                precision,
+            )
+            for index, first in enumerate(firsts)
         ]
 
     @property
@@ -52,8 +89,7 @@ class Ensemble:
 
         Parameters
         ----------
-        X : tensor of shape (N, *input_shape)
-            On the ensemble's device.
+        X : ndarray of shape (N, *input_shape)
         plan : TrainingPlan
 
         Returns
@@ -61,14 +97,14 @@ class Ensemble:
         losses : dict
             "reconstruction": l1 loss, mean over the members and the last epoch.
         """
-        return self._train([group.pretrain(X, plan) for group in self.groups], plan.batch_size * X[0].numel())
+        return self._train("pretrain", X, lambda group: (plan,), plan)
 
     def train_on_pseudo_labels(self, X, targets, selected, reconstruction, plan, stage):
         """Train encoders, decoders and heads on the paper's Eq. (2).
 
         Parameters
         ----------
-        X : tensor of shape (N, *input_shape)
+        X : ndarray of shape (N, *input_shape)
         targets : ndarray of shape (K, N), int
             Pseudo-labels; not read where ``selected`` is False.
         selected : ndarray of shape (K, N), bool
@@ -84,44 +120,54 @@ class Ensemble:
         losses : dict
             "pseudo_label" and "reconstruction", mean over the members and the last epoch.
         """
-        runs = [
-            group.train_on_pseudo_labels(
-                X, targets[group.members], selected[group.members], reconstruction, plan, stage
-            )
-            for group in self.groups
-        ]
-        return self._train(runs, plan.batch_size * X[0].numel())
+
+        def arguments(group):
+            return targets[group.members], selected[group.members], reconstruction, plan, stage
+
+        return self._train("train_on_pseudo_labels", X, arguments, plan)
 
     def train_heads(self, latents, labels, plan):
         """Train the heads on frozen latents (K, N, m) and labels (N,); noise rows are left out."""
+        n_values = plan.batch_size * latents.shape[2] * len(self.groups[0].members)
         runs = [group.train_heads(latents[group.members], labels, plan) for group in self.groups]
-        return self._train(runs, plan.batch_size * latents.shape[2])
+        return _mean_losses(run_side_by_side(runs, n_values, self.n_jobs))
 
-    def _train(self, runs, n_values):
-        """Run the groups' training to its end: the mean of each loss over all members."""
-        losses = run_side_by_side(runs, n_values * len(self.groups[0].members))
-        return {name: float(torch.cat([of_group[name] for of_group in losses]).mean()) for name in losses[0]}
+    def _train(self, method, X, arguments, plan):
+        """Train each group by one of its methods on X and ``arguments(group)``: mean of each loss over all members."""
+        n_values = plan.batch_size * X[0].size * len(self.groups[0].members)
+        if works_elsewhere():
+            jobs = [(group, method, *arguments(group)) for group in self.groups]
+            trained = run_elsewhere(_train_group, X, jobs, n_values, self.n_jobs)
+        else:
+            by_device = defaultdict(list)
+            for index, group in enumerate(self.groups):
+                by_device[index if group.device.type == "cpu" else group.device].append(group)
+            runs = [_train_in_turn(groups, method, X, arguments) for groups in by_device.values()]
+            trained = [pair for pairs in run_side_by_side(runs, n_values, self.n_jobs) for pair in pairs]
+            trained.sort(key=lambda pair: pair[0].members[0])
+        self.groups = [group for group, _ in trained]
+        return _mean_losses([losses for _, losses in trained])
 
     def encode(self, X):
         """Encode rows in evaluation mode, without noise.
 
         Parameters
         ----------
-        X : tensor of shape (N, *input_shape)
+        X : ndarray of shape (N, *input_shape)
 
         Returns
         -------
-        latents : ndarray of shape (K, N, m), of X's dtype
+        latents : ndarray of shape (K, N, m), of X's dtype; float32 of bytes
         """
-        n_values = min(len(X), ROWS_PER_CHUNK) * X[0].numel() * len(self.groups[0].members)
-        latents = map_side_by_side(lambda group: group.encode(X), self.groups, n_values // 3)  # a third of a step
+        n_values = min(len(X), ROWS_PER_CHUNK) * X[0].size * len(self.groups[0].members) // 3  # a third of a step
+        latents = map_side_by_side(lambda group: group.encode(X), self.groups, n_values, self.n_jobs)
         return np.concatenate(latents)
 
     def classify(self, latents):
         """Softmax of each head on latents (K, N, m): ndarray (K, N, C)."""
         n_values = latents[0].size * len(self.groups[0].members)
         probabilities = map_side_by_side(
-            lambda group: group.classify(latents[group.members]), self.groups, n_values // 3
+            lambda group: group.classify(latents[group.members]), self.groups, n_values // 3, self.n_jobs
         )
         return np.concatenate(probabilities)
 
@@ -139,3 +185,54 @@ class Ensemble:
         moved = copy.copy(self)
         moved.groups = [group.to(device, dtype) for group in self.groups]
         return moved
+
+    def for_inference(self, device):
+        """Copy the ensemble to a device, in dtypes in which a row's result does not depend on the rows beside it."""
+        moved = copy.copy(self)
+        moved.groups = [group.for_inference(device) for group in self.groups]
+        return moved
+
+
+def _train_group(X, group, method, *arguments):
+    """Train one group to the end of its stage: the group and its losses."""
+    run = getattr(group, method)(X, *arguments)
+    while True:
+        try:
+            next(run)
+        except StopIteration as end:
+            return group, end.value
+
+
+def _train_in_turn(groups, method, X, arguments):
+    """Train groups one after the other; a generator that returns pairs of group and losses."""
+    trained = []
+    for group in groups:
+        trained += yield from _train_in_memory(group, method, X, arguments)
+    return trained
+
+
+def _train_in_memory(group, method, X, arguments):
+    """Train one group, or its halves where the memory runs out."""
+    start = group.to(group.device, dtype=None)
+    try:
+        losses = yield from getattr(group, method)(X, *arguments(group))
+        return [(group, losses)]
+    except torch.cuda.OutOfMemoryError as error:
+        if len(group.members) == 1:
+            raise MemoryError(
+                f"{group.device} has too little memory to train one member by itself. Lower batch_size, choose a "
+                "smaller network, or pass device='cpu'."
+            ) from error
+    release_memory(group.device)
+    warnings.warn(
+        f"{group.device} had too little memory to train {len(group.members)} members at once; training goes on with "
+        "half as many at a time.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return (yield from _train_in_turn(start.halves(), method, X, arguments))
+
+
+def _mean_losses(losses):
+    """Mean of each loss over the members of all groups, whose tensors (K,) these are."""
+    return {name: float(torch.cat([of_group[name].cpu() for of_group in losses]).mean()) for name in losses[0]}

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from ._constants import NOISE
-from ._device import to_numpy
+from ._device import place_rows, take_rows, to_numpy
 from ._seeding import BATCHES, HEADS, NOISE_STREAM, WEIGHTS, derive_seed
 from .networks._heads import build_heads
 from .networks._losses import pseudo_label_loss, reconstruction_loss
@@ -76,12 +76,15 @@ class MemberGroup:
     device : torch.device
     augmentation : callable, optional
         Takes a batch (n, *input_shape) and a generator; returns the batch to train on.
+    precision : torch.dtype, default=torch.float32
+        Of the products in training.
     """
 
-    def __init__(self, network, input_shape, seed, members, device, augmentation=None):
-        self.seed, self.members = seed, members
-        self.noise, self.device, self.augmentation = network.noise, device, augmentation
+    def __init__(self, network, input_shape, seed, members, device, augmentation=None, precision=torch.float32):
+        self.network, self.input_shape, self.seed, self.members = network, input_shape, seed, members
+        self.device, self.augmentation, self.precision = device, augmentation, precision
         self.autoencoder = network.build(input_shape, self._generators(WEIGHTS)).to(device)
+        self.n_clusters = None
         self.heads = torch.nn.Sequential()  # drawn by reset_heads, once the number of clusters is settled
 
     def _generators(self, *path):
@@ -91,20 +94,22 @@ class MemberGroup:
 
     def reset_heads(self, n_clusters):
         """Draw new pseudo-classifiers."""
+        self.n_clusters = n_clusters
         heads = build_heads(self.autoencoder.latent_size, n_clusters, self._generators(HEADS))
         self.heads = heads.to(self.device)
 
     def pretrain(self, X, plan):
-        """Train the autoencoders by reconstruction; X is a tensor (N, *input_shape) on the device.
+        """Train the autoencoders by reconstruction of rows: ndarray (N, *input_shape).
 
         Returns
         -------
         losses : dict
             "reconstruction": l1 loss, mean over the last epoch: a tensor (K,).
         """
+        X = place_rows(X, self.device)
 
         def batch_losses(rows, generator):
-            x = self._augmented(X[rows], generator)  # (K, B, *input_shape)
+            x = self._augmented(take_rows(X, rows, self.device), generator)  # (K, B, *input_shape)
             decoded = self.autoencoder.decode(self._noisy_latents(x, generator))
             return {"reconstruction": reconstruction_loss(decoded, x).mean(dim=1)}
 
@@ -116,7 +121,7 @@ class MemberGroup:
 
         Parameters
         ----------
-        X : tensor of shape (N, *input_shape)
+        X : ndarray of shape (N, *input_shape)
         targets : ndarray of shape (K, N), int
             Pseudo-labels; not read where ``selected`` is False.
         selected : ndarray of shape (K, N), bool
@@ -132,14 +137,16 @@ class MemberGroup:
         losses : dict
             "pseudo_label" and "reconstruction", mean over the last epoch: tensors (K,).
         """
+        X = place_rows(X, self.device)
         selected = torch.as_tensor(selected, device=self.device)
         targets = torch.as_tensor(targets, device=self.device).where(selected, 0)
         members = torch.arange(len(self.members), device=self.device)[:, None]
 
         def batch_losses(rows, generator):
-            x, chosen = self._augmented(X[rows], generator), selected[members, rows]
+            x = self._augmented(take_rows(X, rows, self.device), generator)
+            chosen, labels = selected[members, rows], targets[members, rows]
             latents = self._noisy_latents(x, generator)
-            cross_entropy = pseudo_label_loss(self.heads(latents), targets[members, rows])
+            cross_entropy = pseudo_label_loss(self.heads(latents), labels)
             losses = {"pseudo_label": (cross_entropy * chosen).mean(dim=1)}
             if reconstruction != "none":
                 l1 = reconstruction_loss(self.autoencoder.decode(latents), x)
@@ -181,11 +188,11 @@ class MemberGroup:
     def _noisy_latents(self, x, generator):
         """Encode a batch and add noise in proportion to each latent's spread over it: (K, B, m)."""
         latents = self.autoencoder.encode(x)
-        if self.noise == 0:
+        if self.network.noise == 0:
             return latents
         spread = latents.detach().std(dim=1, keepdim=True)
         draws = torch.randn(latents.shape, generator=generator, device=self.device)
-        return latents + self.noise * spread * draws
+        return latents + self.network.noise * spread * draws
 
     def _optimise(self, batch_losses, parameters, n_rows, plan, stage):
         """Run the epochs of one stage; the members' losses are summed, so each trains as if alone."""
@@ -199,7 +206,8 @@ class MemberGroup:
         for _ in range(plan.n_epochs):
             epoch_losses.clear()
             for rows in self._epoch_batches(n_rows, batch_size, shufflers):
-                losses = batch_losses(rows, noise_generator)
+                with torch.autocast(self.device.type, self.precision, enabled=self.precision != torch.float32):
+                    losses = batch_losses(rows, noise_generator)
                 optimiser.zero_grad(set_to_none=True)
                 sum(loss.sum() for loss in losses.values()).backward()
                 optimiser.step()
@@ -221,11 +229,16 @@ class MemberGroup:
 
     @torch.no_grad()
     def encode(self, X):
-        """Encode rows (N, *input_shape) in evaluation mode, without noise: ndarray (K, N, m), of X's dtype."""
+        """Encode rows (N, *input_shape) in evaluation mode, without noise: ndarray (K, N, m)."""
         self.autoencoder.eval()
-        n_members = len(self.members)
-        chunks = [self.autoencoder.encode(chunk.expand(n_members, *chunk.shape)) for chunk in X.split(ROWS_PER_CHUNK)]
-        return to_numpy(torch.cat(chunks, dim=1))
+        latents = []
+        for start in range(0, len(X), ROWS_PER_CHUNK):
+            chunk = take_rows(X, slice(start, start + ROWS_PER_CHUNK), self.device)
+            n_rows = len(chunk)
+            if n_rows == 1:  # of a batch of one image, convolutions make other last digits
+                chunk = chunk.repeat(2, *[1] * (chunk.ndim - 1))
+            latents.append(self.autoencoder.encode(chunk.expand(len(self.members), *chunk.shape))[:, :n_rows])
+        return to_numpy(torch.cat(latents, dim=1))
 
     @torch.no_grad()
     def classify(self, latents):
@@ -241,10 +254,48 @@ class MemberGroup:
         """Bring back a state of `snapshot`."""
         self.autoencoder.load_state_dict(state)
 
+    def halves(self):
+        """Split the group in two, with copies of its members' weights."""
+        middle = len(self.members) // 2
+        return [self._part(slice(0, middle)), self._part(slice(middle, None))]
+
+    def _part(self, which):
+        """A group of some of the members."""
+        members = self.members[which]
+        part = MemberGroup(
+            self.network, self.input_shape, self.seed, members, self.device, self.augmentation, self.precision
+        )
+        if self.n_clusters is not None:
+            part.reset_heads(self.n_clusters)
+        part = part.to(self.device, next(self.autoencoder.parameters()).dtype)
+        part.autoencoder.load_state_dict(self._state_of(self.autoencoder, which))
+        part.heads.load_state_dict(self._state_of(self.heads, which))
+        return part
+
+    def _state_of(self, module, which):
+        """Some members' share of a module's state: its tensors hold the members one after the other."""
+        n_members = len(self.members)
+        return {
+            name: value.unflatten(0, (n_members, -1))[which].flatten(0, 1) if value.ndim else value
+            for name, value in module.state_dict().items()
+        }
+
     def to(self, device, dtype=torch.float32):
-        """Copy the group to a device and a dtype."""
+        """Copy the group to a device and a dtype; None keeps the dtype."""
         moved = copy.copy(self)
         moved.device = device
-        moved.autoencoder = copy.deepcopy(self.autoencoder).to(device, dtype)
-        moved.heads = copy.deepcopy(self.heads).to(device, dtype)
+        moved.autoencoder = copy.deepcopy(self.autoencoder).to(device=device, dtype=dtype)
+        moved.heads = copy.deepcopy(self.heads).to(device=device, dtype=dtype)
+        return moved
+
+    def for_inference(self, device):
+        """Copy the group to a device, in dtypes in which a row's result does not depend on the rows beside it."""
+        moved = copy.copy(self)
+        moved.device = device
+        moved.autoencoder, moved.heads = copy.deepcopy(self.autoencoder), copy.deepcopy(self.heads)
+        if hasattr(moved.autoencoder, "for_inference"):
+            moved.autoencoder.for_inference(device)
+        else:
+            moved.autoencoder.to(device, torch.float64)
+        moved.heads.to(device, torch.float64)
         return moved

@@ -8,7 +8,7 @@ from numbers import Integral
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
 from ._consensus import Consensus, find_consensus, select_agreed
@@ -17,6 +17,7 @@ from ._device import threads_shared
 from ._history import best_round, has_stopped_growing
 from ._members import TrainingPlan
 from ._seeding import LABELLING, SAMPLES, derive_seed
+from ._workers import jobs_at_once
 from .clusterers._labelling import AUTO, count_parameter, label_embedding, reduce_space
 from .clusterers._quiet import dependencies_quiet
 
@@ -109,8 +110,8 @@ def run_rounds(X, ensemble, n_clusters, settings, report):
 
     Parameters
     ----------
-    X : tensor of shape (N, *input_shape)
-        Scaled distinct rows, more than clusters, on the ensemble's device.
+    X : ndarray of shape (N, *input_shape)
+        Distinct rows, more than clusters: scaled, or the bytes of images.
     ensemble : Ensemble
         New. Afterwards it has the encoders of the best round, and heads trained on its consensus.
     n_clusters : int
@@ -175,10 +176,10 @@ def cluster_spaces(latents, n_clusters, settings, seed):
         spaces.append(np.concatenate(spaces, axis=1))
     seeds = [derive_seed(seed, i) for i in range(len(spaces))]
     # The libraries' own threads are shared out like torch's: threads in threads wait for each other.
-    with threads_shared(len(spaces)) as n_threads, dependencies_quiet():
-        run = Parallel(n_jobs=_n_labellings_at_once(settings.n_jobs, n_threads), prefer="threads")
+    with threads_shared(len(spaces), n_jobs=jobs_at_once(settings.n_jobs)) as n_workers, dependencies_quiet():
+        run = Parallel(n_jobs=n_workers, prefer="threads")
         found = run(
-            delayed(_reduce_and_label)(space, settings, n_clusters, space_seed)
+            delayed(_reduce_and_label)((space,), settings, n_clusters, space_seed)
             for space, space_seed in zip(spaces, seeds, strict=True)
         )
         labellings = [labels for _, labels in found]
@@ -186,21 +187,21 @@ def cluster_spaces(latents, n_clusters, settings, seed):
             return labellings
         n_clusters = _most_common_count(labellings)
         return run(
-            delayed(label_embedding)(embedding, settings.clusterer, n_clusters, space_seed)
+            delayed(_label)((embedding,), settings.clusterer, n_clusters, space_seed)
             for (embedding, _), space_seed in zip(found, seeds, strict=True)
         )
 
 
-def _reduce_and_label(space, settings, n_clusters, seed):
+def _reduce_and_label(boxed_space, settings, n_clusters, seed):
+    """Reduce and label one space, which comes in a tuple: see `skspc._workers.run_elsewhere`."""
+    (space,) = boxed_space
     embedding = reduce_space(space, settings.reducer, seed, settings.device)
     return embedding, label_embedding(embedding, settings.clusterer, n_clusters, seed)
 
 
-def _n_labellings_at_once(n_jobs, n_threads):
-    """n_jobs, or that of joblib's configuration, or as many as there are threads."""
-    if n_jobs is None and effective_n_jobs(None) == 1:
-        return n_threads
-    return n_jobs
+def _label(boxed_embedding, clusterer, n_clusters, seed):
+    (embedding,) = boxed_embedding
+    return label_embedding(embedding, clusterer, n_clusters, seed)
 
 
 def keep_exact(found, n_clusters):

@@ -18,7 +18,7 @@ def distinct_rows(X):
         Which distinct row each row is.
     """
     # Adding zero makes -0.0 and 0.0 one value; as bytes they would differ.
-    keys = np.ascontiguousarray(X + X.dtype.type(0))
+    keys = np.ascontiguousarray(X + X.dtype.type(0) if X.dtype.kind == "f" else X)
     keys = keys.view(np.dtype((np.void, keys.dtype.itemsize * keys.shape[1]))).ravel()
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._device import inference_device, resolve_device
+from ._device import inference_device, release_memory, resolve_device, resolve_precision
 from ._ensemble import Ensemble
 from ._members import plan_training
 from ._progress import make_reporter
@@ -31,6 +31,7 @@ from ._validation import (
     flatten_images,
     without_padding,
 )
+from ._workers import jobs_at_once, sent_once
 from .augmentations import get_augmentation
 from .clusterers import get_clusterer, get_reducer
 from .clusterers._labelling import AUTO, check_parts
@@ -40,6 +41,8 @@ PRETRAIN_EPOCHS, MIN_PRETRAIN_STEPS = 10, 800
 ROUND_EPOCHS, MIN_ROUND_STEPS = 5, 300
 HEAD_EPOCHS, MIN_HEAD_STEPS = 10, 400
 LEARNING_RATE = 1e-3
+
+ROWS_AT_ONCE = 4096  # in predict
 
 
 class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -101,11 +104,14 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     n_iter_no_change : int, default=3
         Rounds without more agreement after which training stops.
     device : str or torch.device, default="auto"
-        "auto" is CUDA where available, else the CPU.
+        "auto" is CUDA where available, else the CPU. "cuda" deals the members to all CUDA devices, "cuda:0" names one.
+    precision : {"auto", "float32", "bfloat16"}, default="auto"
+        Of the products in training; weights, sums and what the clusterer sees are float32 with all. "auto" is float32.
     n_jobs : None or int, default=None
-        Labellings of a round made at once, by joblib: in threads, unless a ``joblib.parallel_config`` says otherwise.
-        None is what that says, else as many as torch has threads (a configuration of one job counts as none: pass 1).
-        Labels do not depend on it.
+        Labellings made at once, and on the CPU groups of two members trained at once: in threads, unless a
+        ``joblib.parallel_config`` names another backend, such as "dask" for a cluster. None is what that configuration
+        says, else as many as torch has threads (a configuration of one job counts as none: pass 1). Labels do not
+        depend on it.
     random_state : None, int or RandomState, default=None
         An int makes labels the same on every run on one machine. No global random state is changed by an int; None and
         an instance of RandomState are drawn from once.
@@ -177,6 +183,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "device": [str, torch.device],
+        "precision": [StrOptions({"auto", "float32", "bfloat16"})],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -204,6 +211,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         max_iter=8,
         n_iter_no_change=3,
         device="auto",
+        precision="auto",
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -227,6 +235,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.max_iter = max_iter
         self.n_iter_no_change = n_iter_no_change
         self.device = device
+        self.precision = precision
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -269,22 +278,25 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         seed = draw_seed(self.random_state)
 
         first, inverse = distinct_rows(X)
-        distinct = X[first]
+        distinct = X if len(first) == len(X) else X[first]
         n_clusters = self._attainable_n_clusters(len(first))
         fit_scaling = fit_vector_scaling if image_shape is None else fit_image_scaling
         scaling = fit_scaling(distinct, image_shape or (X.shape[1],))
-        ensemble = Ensemble(network, scaling.input_shape, seed, self.n_estimators, device, augmentation)
         settings = self._round_settings(len(first), clusterer, reducer, device)
+        batch_size = settings.pretraining.batch_size
+        ensemble = self._new_ensemble(network, scaling.input_shape, seed, device, batch_size, augmentation)
         report = make_reporter(self.verbose)
-        rows = scaling.apply(distinct, device)
-        if n_clusters in (1, len(first)):
-            labels = np.arange(len(first)) % n_clusters
-            result = label_without_rounds(rows, ensemble, labels, settings, report)
-        else:
-            result = run_rounds(rows, ensemble, n_clusters, settings, report)
+        rows = scaling.training_rows(distinct)
+        with sent_once(rows):
+            if n_clusters in (1, len(first)):
+                labels = np.arange(len(first)) % n_clusters
+                result = label_without_rounds(rows, ensemble, labels, settings, report)
+            else:
+                result = run_rounds(rows, ensemble, n_clusters, settings, report)
         self._store(result, inverse)
         self._image_shape, self._scaling = image_shape, scaling
         self._ensemble = ensemble.to(torch.device("cpu"))
+        release_memory(device)
         self.predict_consistency_ = float(np.mean(self._predict(distinct)[inverse] == self.labels_))
         return self
 
@@ -317,6 +329,19 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 stacklevel=3,
             )
         return min(self.n_clusters, n_distinct)
+
+    def _new_ensemble(self, network, input_shape, seed, device, batch_size, augmentation):
+        return Ensemble(
+            network,
+            input_shape,
+            seed,
+            self.n_estimators,
+            device,
+            batch_size=batch_size,
+            augmentation=augmentation,
+            precision=resolve_precision(self.precision),
+            n_jobs=jobs_at_once(self.n_jobs),
+        )
 
     def _round_settings(self, n_rows, clusterer, reducer, device):
         """Parameters, with every "auto" made a figure for ``n_rows`` rows."""
@@ -381,7 +406,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         -------
         probabilities : ndarray of shape (N, n_clusters_), float64
         """
-        return self._member_probabilities(self._check_predict_data(X)).mean(axis=0)
+        return self._probabilities(self._check_predict_data(X))
 
     def transform(self, X):
         """Encode rows by all members.
@@ -395,8 +420,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         latents : ndarray of shape (N, K*m), float64
             Member after member.
         """
-        latents, _ = self._infer(self._check_predict_data(X))
-        return np.concatenate(list(latents), axis=1)
+        X = self._check_predict_data(X)
+        return np.concatenate([np.concatenate(list(latents), axis=1) for latents, _ in self._infer(X)])
 
     def score(self, X, y=None):
         """Mean share of the members' classifiers that agree with `predict`.
@@ -414,26 +439,28 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         score : float
             Between 1 / K and 1.
         """
-        probabilities = self._member_probabilities(self._check_predict_data(X))
-        labels = probabilities.mean(axis=0).argmax(axis=1)
-        return float(np.mean(probabilities.argmax(axis=2) == labels))
+        agreeing = 0
+        X = self._check_predict_data(X)
+        for _, probabilities in self._infer(X):
+            labels = probabilities.mean(axis=0).argmax(axis=1)
+            agreeing += int(np.sum(probabilities.argmax(axis=2) == labels))
+        return agreeing / (len(X) * self.n_estimators)
 
     def _predict(self, X):
-        return self._member_probabilities(X).mean(axis=0).argmax(axis=1)
+        return self._probabilities(X).argmax(axis=1)
 
-    def _member_probabilities(self, X):
-        """Softmax of each head: (K, N, C)."""
-        return self._infer(X)[1]
+    def _probabilities(self, X):
+        return np.concatenate([probabilities.mean(axis=0) for _, probabilities in self._infer(X)])
 
     def _infer(self, X):
-        """Latents (K, N, m) and probabilities (K, N, C) of checked rows.
+        """Yield latents (K, n, m) and each head's softmax (K, n, C) of checked rows, a few thousand at once.
 
-        In float64, where a row's result does not depend on the rows beside it beyond the last digits.
+        A row's result does not depend on the rows beside it beyond the last digits of float64.
         """
-        device = inference_device(self.device)
-        ensemble = self._ensemble.to(device, torch.float64)
-        latents = ensemble.encode(self._scaling.apply(X, device, torch.float64))
-        return latents, ensemble.classify(latents)
+        ensemble = self._ensemble.for_inference(inference_device(self.device))
+        for start in range(0, len(X), ROWS_AT_ONCE):
+            latents = ensemble.encode(self._scaling.apply(X[start : start + ROWS_AT_ONCE], np.float64))
+            yield latents, ensemble.classify(latents)
 
     @property
     def _n_features_out(self):

@@ -1,13 +1,62 @@
-"""Independent pieces of torch work side by side in threads, one for each group of members."""
+"""Independent pieces of work side by side: in threads, or wherever joblib is configured to run them."""
 
 import threading
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from queue import Empty, PriorityQueue
 
-from ._device import threads_shared
+import torch
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from joblib.parallel import get_active_backend
+
+from ._device import thread_limit, threads_shared
 
 
-def run_side_by_side(runs, n_values):
+def jobs_at_once(n_jobs):
+    """Jobs that ``n_jobs`` or joblib's configuration asks for; None if neither does (one job there counts as none)."""
+    n_configured = effective_n_jobs(n_jobs)
+    return None if n_jobs is None and n_configured == 1 else n_configured
+
+
+def works_elsewhere():
+    """Whether joblib is configured to run jobs outside this process: in other processes, or on a cluster."""
+    backend, _ = get_active_backend(prefer="threads")
+    return not getattr(backend, "supports_sharedmem", False)
+
+
+@contextmanager
+def sent_once(array):
+    """Keep an array that many jobs take on all workers of a dask cluster; elsewhere there is nothing to do.
+
+    It is joblib's own ``scatter``; without it the array would travel anew for each round.
+    """
+    backend, n_jobs = get_active_backend(prefer="threads")
+    if not hasattr(backend, "data_futures"):
+        yield
+        return
+    settings = {"client": backend.client, "wait_for_workers_timeout": backend.wait_for_workers_timeout}
+    with parallel_config("dask", n_jobs=n_jobs, scatter=[array], **settings, **backend.submit_kwargs):
+        yield
+
+
+def run_elsewhere(function, shared, arguments, n_values, n_jobs):
+    """Call ``function(shared, *arguments[i])`` for each i by joblib's configured backend; the results in order.
+
+    Arguments are sent as one tuple: dask takes large arrays out of the arguments of a job and holds them on one worker,
+    and with that worker they are lost for the retry.
+    """
+    with threads_shared(len(arguments), n_values):
+        n_threads = torch.get_num_threads()
+    run = Parallel(n_jobs=n_jobs)
+    return run(delayed(_run_here)(function, n_threads, shared, of_job) for of_job in arguments)
+
+
+def _run_here(function, n_threads, shared, arguments):
+    with thread_limit(n_threads):
+        return function(shared, *arguments)
+
+
+def run_side_by_side(runs, n_values, n_jobs=None):
     """Advance generators to their ends, several at once, and return what each returned.
 
     A worker takes the generator that is furthest behind, advances it by one step and puts it back: so five generators
@@ -22,6 +71,8 @@ def run_side_by_side(runs, n_values):
     runs : list of generators
     n_values : int
         Input values in one operation of a generator: few are not worth more than one thread an operation.
+    n_jobs : int, optional
+        Generators to advance at once, if not as many as there are threads.
 
     Returns
     -------
@@ -45,7 +96,7 @@ def run_side_by_side(runs, n_values):
             except StopIteration as end:
                 returned[index] = end.value
 
-    with threads_shared(len(runs), n_values) as n_workers:
+    with threads_shared(len(runs), n_values, n_jobs) as n_workers:
         if n_workers == 1:
             work()
             return returned
@@ -60,11 +111,11 @@ def run_side_by_side(runs, n_values):
     return returned
 
 
-def map_side_by_side(function, items, n_values):
+def map_side_by_side(function, items, n_values, n_jobs=None):
     """Call a function on each item, several at once; the results in order."""
 
     def call_once(item):
         return function(item)
         yield  # a generator without steps
 
-    return run_side_by_side([call_once(item) for item in items], n_values)
+    return run_side_by_side([call_once(item) for item in items], n_values, n_jobs)

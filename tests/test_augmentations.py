@@ -134,8 +134,8 @@ def test_a_batch_of_all_members_is_augmented_and_reconstructed_as_it_was_augment
         seen.append((tuple(images.shape), type(generator)))
         return torch.full_like(images, -1.0)
 
-    X = torch.rand(16, 1, 8, 8, generator=generator())
-    ensemble = Ensemble(ConvNetwork(latent_size=4, channels=(4,)), (1, 8, 8), 0, 3, CPU, blacken)
+    X = torch.rand(16, 1, 8, 8, generator=generator()).numpy()
+    ensemble = Ensemble(ConvNetwork(latent_size=4, channels=(4,)), (1, 8, 8), 0, 3, CPU, augmentation=blacken)
     ensemble.reset_heads(2)
     plan = TrainingPlan(60, 8, 1e-2)
     assert ensemble.pretrain(X, plan)["reconstruction"] < 0.05  # black is what it learns, whatever X is

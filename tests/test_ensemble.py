@@ -2,15 +2,16 @@
 
 import copy
 
+import joblib
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
-from skspc import _members
+from skspc import _ensemble, _members
 from skspc._constants import NOISE
 from skspc._ensemble import Ensemble
-from skspc._members import MemberGroup, TrainingPlan, plan_training
+from skspc._members import ROWS_PER_CHUNK, MemberGroup, TrainingPlan, plan_training
 from skspc._seeding import BATCHES
 from skspc.networks import ConvNetwork, MLPNetwork
 
@@ -20,10 +21,10 @@ PLAN = TrainingPlan(n_epochs=3, batch_size=16, learning_rate=1e-2)
 WHOLE = TrainingPlan(n_epochs=1, batch_size=N, learning_rate=1e-2)  # one step, on all rows
 
 
-def make_rows(n_rows=N, seed=0, dtype=torch.float64):
+def make_rows(n_rows=N, seed=0, dtype=np.float64):
     """Rows on a plane, so that two latents hold them."""
     random = np.random.default_rng(seed)
-    return torch.tensor(random.normal(size=(n_rows, 2)) @ random.normal(size=(2, N_FEATURES)), dtype=dtype)
+    return (random.normal(size=(n_rows, 2)) @ random.normal(size=(2, N_FEATURES))).astype(dtype)
 
 
 def make_ensemble(n_members=2, seed=0, noise=0.0, hidden=(8,), dtype=torch.float64):
@@ -161,7 +162,7 @@ def test_pretraining_lowers_the_reconstruction_loss():
 def test_the_loss_of_pretraining_is_the_mean_absolute_difference():
     X, ensemble = make_rows(), make_ensemble()
     network = copy.deepcopy(ensemble.groups[0].autoencoder).train()
-    x = X.expand(2, *X.shape)
+    x = torch.from_numpy(np.stack([X, X]))
     by_hand = (network.decode(network.encode(x)) - x).abs().mean().item()
     assert ensemble.pretrain(X, WHOLE)["reconstruction"] == pytest.approx(by_hand)
 
@@ -188,7 +189,7 @@ def test_a_batch_larger_than_the_data_is_all_of_it():
 
 
 def test_images_are_trained_on_too():
-    X = torch.rand((N, 1, 8, 8), generator=torch.Generator().manual_seed(0)) * 2 - 1
+    X = np.random.default_rng(0).uniform(-1, 1, (N, 1, 8, 8)).astype(np.float32)
     ensemble = Ensemble(ConvNetwork(latent_size=4, channels=(4, 6)), (1, 8, 8), 0, 2, CPU)
     ensemble.reset_heads(N_CLUSTERS)
     first = ensemble.pretrain(X, WHOLE)["reconstruction"]
@@ -273,7 +274,7 @@ def test_the_pseudo_labels_of_selected_rows_are_read():
 
 def test_pseudo_labels_are_learnt():
     X = make_rows()
-    targets = np.tile((X[:, 0] > 0).long().numpy(), (2, 1))
+    targets = np.tile((X[:, 0] > 0).astype(int), (2, 1))
     ensemble, losses = train(targets, np.ones((2, N), dtype=bool), "all", TrainingPlan(100, 16, 1e-2))
     assert losses["pseudo_label"] < 0.2
     assert (ensemble.classify(ensemble.encode(X)).argmax(axis=2) == targets).mean() > 0.95
@@ -283,7 +284,7 @@ def test_pseudo_labels_are_learnt():
 def test_the_losses_are_those_of_equation_2(reconstruction):
     X, (targets, selected) = make_rows(), make_targets()
     before = make_ensemble()
-    network, x = before.groups[0].autoencoder.train(), X.expand(2, *X.shape)
+    network, x = before.groups[0].autoencoder.train(), torch.from_numpy(np.stack([X, X]))
     latents = network.encode(x)
     l1 = (network.decode(latents) - x).abs().mean(dim=2)  # (K, N)
     logits, chosen = before.groups[0].heads(latents), torch.tensor(selected)
@@ -375,7 +376,7 @@ def test_torchs_global_state_does_not_matter():
 def test_new_heads_are_drawn_from_the_seed():
     ensemble = make_ensemble(dtype=torch.float32)
     first = weights(ensemble.groups[0].heads)
-    ensemble.train_heads(ensemble.encode(make_rows(dtype=torch.float32)), np.arange(N) % N_CLUSTERS, PLAN)
+    ensemble.train_heads(ensemble.encode(make_rows(dtype=np.float32)), np.arange(N) % N_CLUSTERS, PLAN)
     assert not are_equal(weights(ensemble.groups[0].heads), first)
     ensemble.reset_heads(N_CLUSTERS)
     assert are_equal(weights(ensemble.groups[0].heads), first)
@@ -385,7 +386,7 @@ def test_new_heads_are_drawn_from_the_seed():
 
 def test_noise_is_in_units_of_each_latents_spread():
     X, ensemble = make_rows(4000), make_ensemble(noise=0.25)
-    x = X.expand(2, *X.shape)
+    x = torch.from_numpy(np.stack([X, X]))
     with torch.no_grad():
         clean = ensemble.groups[0].autoencoder.train().encode(x)
         noise = ensemble.groups[0]._noisy_latents(x, torch.Generator().manual_seed(0)) - clean
@@ -415,7 +416,7 @@ def test_encoding_changes_nothing_and_repeats():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_latents_are_numpy_of_the_dtype_of_the_rows(dtype):
-    latents = make_ensemble(dtype=dtype).encode(make_rows(dtype=dtype))
+    latents = make_ensemble(dtype=dtype).encode(make_rows(dtype=str(dtype).removeprefix("torch.")))
     assert isinstance(latents, np.ndarray)
     assert latents.shape == (2, N, 2)
     assert latents.dtype == {torch.float32: np.float32, torch.float64: np.float64}[dtype]
@@ -424,7 +425,7 @@ def test_latents_are_numpy_of_the_dtype_of_the_rows(dtype):
 def test_all_members_encode_the_same_rows():
     X, ensemble = make_rows(), make_ensemble()
     with torch.no_grad():
-        expected = ensemble.groups[0].autoencoder.eval().encode(torch.stack([X, X]))
+        expected = ensemble.groups[0].autoencoder.eval().encode(torch.from_numpy(np.stack([X, X])))
     np.testing.assert_allclose(ensemble.encode(X), expected.numpy(), rtol=1e-12)
 
 
@@ -519,12 +520,12 @@ def test_a_snapshot_does_not_follow_training():
 
 
 def test_a_copy_in_float64_leaves_the_original_alone():
-    X, ensemble = make_rows(dtype=torch.float32), make_ensemble(dtype=torch.float32)
+    X, ensemble = make_rows(dtype=np.float32), make_ensemble(dtype=torch.float32)
     before, heads = ensemble.snapshot(), weights(ensemble.groups[0].heads)
     double = ensemble.to(CPU, torch.float64)
-    np.testing.assert_allclose(double.encode(X.double()), ensemble.encode(X), rtol=1e-4, atol=1e-5)
-    double.pretrain(X.double(), PLAN)
-    double.train_heads(double.encode(X.double()), np.arange(N) % N_CLUSTERS, PLAN)
+    np.testing.assert_allclose(double.encode(X.astype(float)), ensemble.encode(X), rtol=1e-4, atol=1e-5)
+    double.pretrain(X.astype(float), PLAN)
+    double.train_heads(double.encode(X.astype(float)), np.arange(N) % N_CLUSTERS, PLAN)
     double.reset_heads(7)
     assert {tensor.dtype for tensor in double.groups[0].autoencoder.parameters()} == {torch.float64}
     assert {tensor.dtype for tensor in ensemble.groups[0].autoencoder.parameters()} == {torch.float32}
@@ -586,3 +587,152 @@ def test_results_are_in_the_order_of_members():
     assert latents.shape == (5, N, 2)
     np.testing.assert_array_equal(latents[4], ensemble.groups[2].encode(X)[0])
     np.testing.assert_array_equal(ensemble.classify(latents)[3], ensemble.groups[1].classify(latents[2:4])[1])
+
+
+def test_members_are_dealt_to_all_devices(monkeypatch):
+    monkeypatch.setattr(_ensemble, "training_devices", lambda device: [torch.device("meta", i) for i in range(3)])
+    monkeypatch.setattr(_ensemble, "bytes_of_member", lambda network, shape, batch_size: 1)
+    monkeypatch.setattr(_ensemble, "free_memory", lambda device: 2**40)
+    groups = Ensemble(NoWeights(), (N_FEATURES,), 0, 8, torch.device("meta")).groups
+    assert [(group.device.index, list(group.members)) for group in groups] == [
+        (0, [0, 1, 2]),
+        (1, [3, 4, 5]),
+        (2, [6, 7]),
+    ]
+
+
+def test_members_are_split_into_groups_that_fit_into_the_memory(monkeypatch):
+    monkeypatch.setattr(_ensemble, "training_devices", lambda device: [torch.device("meta", i) for i in range(2)])
+    monkeypatch.setattr(_ensemble, "bytes_of_member", lambda network, shape, batch_size: 10 * batch_size)
+    monkeypatch.setattr(_ensemble, "free_memory", lambda device: [200, 160][device.index])  # 80 % of 160: 2 of 60
+    groups = Ensemble(NoWeights(), (N_FEATURES,), 0, 5, torch.device("meta"), batch_size=6).groups
+    assert [(group.device.index, list(group.members)) for group in groups] == [(0, [0, 1]), (1, [2, 3]), (0, [4])]
+
+
+def one_group(n_members, noise=0.0):
+    """An ensemble of a single group, as on a GPU."""
+    ensemble = make_ensemble(n_members, noise=noise)
+    whole = MemberGroup(ensemble.groups[0].network, (N_FEATURES,), 0, range(n_members), CPU)
+    whole.reset_heads(N_CLUSTERS)
+    ensemble.groups = [whole.to(CPU, torch.float64)]
+    return ensemble
+
+
+def test_halves_have_the_members_of_the_whole():
+    whole = one_group(5).groups[0]
+    halves = whole.halves()
+    X, latents = make_rows(), make_ensemble(5).encode(make_rows())
+    assert [half.members for half in halves] == [range(0, 2), range(2, 5)]
+    encoded = np.concatenate([half.to(CPU, torch.float64).encode(X) for half in halves])
+    classified = [half.to(CPU, torch.float64).classify(latents[half.members]) for half in halves]
+    np.testing.assert_allclose(encoded, whole.encode(X), rtol=1e-6)
+    np.testing.assert_allclose(np.concatenate(classified), whole.classify(latents), rtol=1e-6)
+
+
+def test_halves_of_convolutional_members():
+    X = np.random.default_rng(0).uniform(-1, 1, (20, 1, 8, 8)).astype(np.float32)
+    whole = MemberGroup(ConvNetwork(latent_size=4, channels=(4, 6)), (1, 8, 8), 0, range(3), CPU)
+    list(whole.pretrain(X, TrainingPlan(1, 10, 1e-2)))  # so that the running means are not those of a new network
+    encoded = np.concatenate([half.encode(X) for half in whole.halves()])
+    np.testing.assert_allclose(encoded, whole.encode(X), rtol=1e-4, atol=1e-6)
+
+
+def too_large_above(n_members, monkeypatch):
+    """Let training run out of memory, some steps into a stage, with more members at once than this."""
+    optimise = MemberGroup._optimise
+
+    def limited(group, batch_losses, parameters, n_rows, plan, stage):
+        run = optimise(group, batch_losses, parameters, n_rows, plan, stage)
+        next(run)
+        if len(group.members) > n_members:
+            raise torch.cuda.OutOfMemoryError
+        return (yield from run)
+
+    monkeypatch.setattr(MemberGroup, "_optimise", limited)
+
+
+def test_a_group_that_runs_out_of_memory_trains_on_in_halves(monkeypatch):
+    X, (targets, selected) = make_rows(), make_targets(5)
+    expected, halved = make_ensemble(5), one_group(5)
+    losses = expected.pretrain(X, PLAN)
+    too_large_above(2, monkeypatch)
+    with pytest.warns(RuntimeWarning, match="members at once; training goes on with half as many") as caught:
+        assert halved.pretrain(X, PLAN) == pytest.approx(losses)
+    assert [group.members for group in halved.groups] == [range(0, 2), range(2, 3), range(3, 5)]
+    assert [str(warning.message).split()[7] for warning in caught] == ["5", "3"]
+    np.testing.assert_allclose(halved.encode(X), expected.encode(X), rtol=1e-6, atol=1e-9)
+    halved.train_on_pseudo_labels(X, targets, selected, "all", PLAN, stage=1)  # fits now, without a warning
+    expected.train_on_pseudo_labels(X, targets, selected, "all", PLAN, stage=1)
+    np.testing.assert_allclose(halved.encode(X), expected.encode(X), rtol=1e-6, atol=1e-9)
+
+
+def test_one_member_that_runs_out_of_memory_says_what_to_lower(monkeypatch):
+    too_large_above(0, monkeypatch)
+    with pytest.raises(MemoryError, match="too little memory to train one member by itself. Lower batch_size"):
+        make_ensemble(1).pretrain(make_rows(), PLAN)
+
+
+# Jobs elsewhere
+
+
+def test_groups_train_in_other_processes_as_they_do_here():
+    X, (targets, selected) = make_rows(), make_targets(5)
+    trained = []
+    for backend in ("threading", "loky"):
+        ensemble = make_ensemble(5, noise=0.3)
+        with joblib.parallel_config(backend, n_jobs=2):
+            losses = ensemble.pretrain(X, PLAN)
+            more = ensemble.train_on_pseudo_labels(X, targets, selected, "all", PLAN, stage=1)
+        trained.append((ensemble.snapshot(), losses, more))
+    assert are_equal(trained[0][0], trained[1][0])
+    assert trained[0][1:] == trained[1][1:]
+
+
+# Bytes, precision
+
+
+def test_bytes_of_images_train_as_their_scaled_values_do():
+    X = np.random.default_rng(0).integers(0, 256, (N, 1, 8, 8)).astype(np.uint8)
+    ensembles = [Ensemble(ConvNetwork(latent_size=4, channels=(4,)), (1, 8, 8), 0, 2, CPU) for _ in range(2)]
+    scaled = (X / 127.5 - 1).astype(np.float32)
+    latents = ensembles[0].encode(X)
+    np.testing.assert_allclose(latents, ensembles[0].encode(scaled), rtol=1e-4, atol=1e-6)
+    assert latents.dtype == np.float32
+    losses = ensembles[0].pretrain(X, PLAN)
+    assert losses == pytest.approx(ensembles[1].pretrain(scaled, PLAN), rel=0.01)
+
+
+def test_bfloat16_trains_nearly_as_float32_does():
+    X, network = make_rows(dtype=np.float32), MLPNetwork(latent_size=2, hidden=(8,), noise=0.0)
+    ensembles = [
+        Ensemble(network, (N_FEATURES,), 0, 2, CPU, precision=precision)
+        for precision in (torch.float32, torch.bfloat16)
+    ]
+    losses = [ensemble.pretrain(X, PLAN)["reconstruction"] for ensemble in ensembles]
+    assert losses[0] != losses[1]
+    assert losses[0] == pytest.approx(losses[1], rel=0.05)
+    assert ensembles[1].encode(X).dtype == np.float32
+
+
+@pytest.mark.parametrize("n_members", [1, 2, 3])
+@pytest.mark.parametrize("shape", [(1, 8, 8), (1, 9, 13), (3, 16, 16)])
+def test_at_inference_an_image_does_not_depend_on_the_images_beside_it(n_members, shape):
+    X = np.random.default_rng(0).uniform(-1, 1, (ROWS_PER_CHUNK + 1, *shape))
+    ensemble = Ensemble(ConvNetwork(latent_size=4), shape, 0, n_members, CPU)
+    ensemble.reset_heads(N_CLUSTERS)
+    ensemble = ensemble.for_inference(CPU)
+    whole = ensemble.encode(X)
+    order = np.random.default_rng(1).permutation(len(X))
+    np.testing.assert_allclose(ensemble.encode(X[order]), whole[:, order], rtol=0, atol=1e-12)
+    for rows in (slice(0, 1), slice(3, 5), slice(7, 107), slice(ROWS_PER_CHUNK, None)):
+        np.testing.assert_allclose(ensemble.encode(X[rows]), whole[:, rows], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            ensemble.classify(whole[:, rows]), ensemble.classify(whole)[:, rows], rtol=0, atol=1e-12
+        )
+
+
+def test_inference_leaves_the_ensemble_as_it_was():
+    ensemble = make_ensemble(dtype=torch.float32)
+    copy_of_it = ensemble.for_inference(CPU)
+    assert {p.dtype for p in copy_of_it.groups[0].autoencoder.parameters()} == {torch.float64}
+    assert {p.dtype for p in ensemble.groups[0].autoencoder.parameters()} == {torch.float32}

@@ -17,7 +17,7 @@ ROWS = [  # top to bottom; a package stands for all its modules
     {"_io"},
     {"_rounds"},
     {"_ensemble", "_validation"},
-    {"_members"},
+    {"_members", "_memory"},
     {"clusterers", "networks", "augmentations"},
     {"datasets", "metrics"},
     {"_scaling", "_consensus", "_workers"},

@@ -98,7 +98,7 @@ def test_transform_is_the_members_latents_side_by_side(fitted, blobs):
 
 def test_score_is_the_share_of_heads_that_agree_with_predict(fitted, blobs):
     X = blobs[0]
-    heads = fitted._member_probabilities(X).argmax(axis=2)
+    heads = np.concatenate([probabilities.argmax(axis=2) for _, probabilities in fitted._infer(X)], axis=1)
     assert fitted.score(X) == pytest.approx(np.mean([head == fitted.predict(X) for head in heads]))
 
 

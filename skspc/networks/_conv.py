@@ -3,6 +3,7 @@
 import math
 from itertools import pairwise
 
+import torch
 import torch.nn.functional as F
 from sklearn.base import BaseEstimator
 from torch import nn
@@ -127,10 +128,26 @@ class ConvAutoencoder(nn.Module):
         return [layer, nn.BatchNorm2d(self.n_members * n_out), nn.LeakyReLU(inplace=True)]
 
     def encode(self, x):
-        maps = self.down(members_to_channels(x))  # (B, K*c, h, w)
-        return self.to_latent(channels_to_members(maps, self.n_members).flatten(2))  # (K, B, m)
+        maps = self.down(members_to_channels(x.to(_dtype_of(self.down))))  # (B, K*c, h, w)
+        flat = channels_to_members(maps, self.n_members).flatten(2)
+        return self.to_latent(flat.to(_dtype_of(self.to_latent)))  # (K, B, m)
+
+    def for_inference(self, device):
+        """Bring to a device and to the dtypes in which a row's latents do not depend on the rows beside it.
+
+        That is float64, but for convolutions on the CPU: they make each image by itself, and are three times as fast in
+        float32 (28 x 28 pixels).
+        """
+        self.to(device, torch.float64)
+        if device.type == "cpu":
+            self.down.float()
+        return self
 
     def decode(self, z):
         flat = F.leaky_relu(self.from_latent_norm(self.from_latent(z)))  # (K, B, c*h*w)
         maps = members_to_channels(flat.unflatten(2, self.map_shape))
         return channels_to_members(self.up(maps), self.n_members)  # (K, B, C, H, W)
+
+
+def _dtype_of(module):
+    return next(module.parameters()).dtype
