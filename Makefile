@@ -3,7 +3,14 @@ PYTHON ?= python3
 TORCH ?=
 BIN := .venv/bin
 
-.PHONY: demo test lint clean
+# What `make reproduce` has measured. To add to the committed rows: make reproduce-full RESULTS=benchmarks/results.jsonl
+RESULTS ?= reproduced.jsonl
+# More for the benchmark's command line, e.g. LIMIT="--hours 8"
+LIMIT ?=
+MEASURE = $(BIN)/python benchmarks/reproduce.py --results $(RESULTS) $(LIMIT)
+QUICK_METHODS := kmeans umap-gmm umap-hdbscan n2d spc
+
+.PHONY: demo test lint reproduce reproduce-full clean
 
 demo: .venv/.installed-demo
 	$(BIN)/python examples/plot_digits.py
@@ -15,6 +22,19 @@ lint: .venv/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# One seed of USPS and five of digits: meant for under 30 minutes on two cores.
+reproduce: .venv/.installed-demo
+	$(MEASURE) --dataset digits --seeds 0 1 2 3 4 --method $(QUICK_METHODS)
+	$(MEASURE) --dataset usps --seeds 0 --method $(QUICK_METHODS) spc-affine
+	$(MEASURE) --print
+
+# Everything, for as long as it takes; what is there already is not made again.
+reproduce-full: .venv/.installed-demo
+	$(MEASURE) --dataset digits usps --seeds 0 1 2 3 4
+	$(MEASURE) --dataset all --seeds 0 1 2 3 4
+	$(MEASURE) --table ablations ensemble-size cluster-sizes --dataset usps mnist fashion_mnist --seeds 0 1 2
+	$(MEASURE) --print
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
