@@ -20,6 +20,7 @@ from ._device import inference_device, release_memory, resolve_device, resolve_p
 from ._ensemble import Ensemble
 from ._members import plan_training
 from ._progress import make_reporter
+from ._representatives import rank_representatives
 from ._rounds import RoundSettings, label_without_rounds, run_rounds
 from ._rows import distinct_rows
 from ._scaling import fit_image_scaling, fit_vector_scaling
@@ -140,6 +141,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Number of clusters found. It differs from a number in ``n_clusters`` only with a ConvergenceWarning.
     predict_consistency_ : float
         Share of the training rows for which `predict` gives ``labels_``.
+    label_probability_ : ndarray of shape (N,), float
+        The members' mean softmax for the label of each training row, as `predict_proba` has it.
     n_features_in_ : int
         Number of features; for images C*H*W.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -297,7 +300,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self._image_shape, self._scaling = image_shape, scaling
         self._ensemble = ensemble.to(torch.device("cpu"))
         release_memory(device)
-        self.predict_consistency_ = float(np.mean(self._predict(distinct)[inverse] == self.labels_))
+        probabilities = self._probabilities(distinct)
+        self.predict_consistency_ = float(np.mean(probabilities.argmax(axis=1)[inverse] == self.labels_))
+        self.label_probability_ = probabilities[inverse, self.labels_]
         return self
 
     def _check_fit_data(self, X):
@@ -422,6 +427,41 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """
         X = self._check_predict_data(X)
         return np.concatenate([np.concatenate(list(latents), axis=1) for latents, _ in self._infer(X)])
+
+    def cluster_representatives(self, n=5):
+        """Find the training rows of each cluster that are most and least sure.
+
+        Rows are ordered by ``agreement_``, and where it is the same by ``label_probability_``.
+
+        Parameters
+        ----------
+        n : int, default=5
+            Rows of each kind at most.
+
+        Returns
+        -------
+        representatives : Bunch
+            ``sure`` and ``doubtful`` are lists with an array of row indices for each cluster, the surest and the most
+            doubtful row first; ``clusters`` is 0..n_clusters_-1. A cluster of fewer than 2 n rows is halved, so that no
+            row is both. Doubtful rows are the least sure ones of their cluster, and can be agreed on all the same.
+
+        Raises
+        ------
+        ValueError
+            If n is not a whole number of at least 1.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from skspc import SPCClustering
+        >>> X, _ = make_blobs(n_samples=60, centers=2, random_state=0)
+        >>> model = SPCClustering(n_clusters=2, n_estimators=1, max_iter=0, random_state=0).fit(X)
+        >>> rows = model.cluster_representatives(n=3)
+        >>> [len(of_cluster) for of_cluster in rows.sure], len(rows.doubtful[1])
+        ([3, 3], 3)
+        """
+        check_is_fitted(self)
+        return rank_representatives(self.labels_, [self.agreement_, self.label_probability_], n)
 
     def score(self, X, y=None):
         """Mean share of the members' classifiers that agree with `predict`.

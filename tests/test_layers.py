@@ -20,8 +20,8 @@ ROWS = [  # top to bottom; a package stands for all its modules
     {"_members", "_memory"},
     {"clusterers", "networks", "augmentations"},
     {"datasets", "metrics"},
-    {"_scaling", "_consensus", "_workers"},
-    {"_history", "_progress", "_device", "_seeding", "_constants", "_rows"},
+    {"_scaling", "_consensus", "_workers", "_matching", "_representatives", "_placement"},
+    {"_history", "_progress", "_device", "_seeding", "_constants", "_rows", "_palette"},
 ]
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 
