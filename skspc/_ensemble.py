@@ -79,6 +79,11 @@ class Ensemble:
         """Latents m of one member."""
         return self.groups[0].autoencoder.latent_size
 
+    @property
+    def lost(self):
+        """Members whose last training diverged; they have the weights from before it."""
+        return frozenset().union(*(group.lost for group in self.groups))
+
     def reset_heads(self, n_clusters):
         """Draw new pseudo-classifiers."""
         for group in self.groups:

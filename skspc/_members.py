@@ -84,7 +84,8 @@ class MemberGroup:
         self.network, self.input_shape, self.seed, self.members = network, input_shape, seed, members
         self.device, self.augmentation, self.precision = device, augmentation, precision
         self.autoencoder = network.build(input_shape, self._generators(WEIGHTS)).to(device)
-        self.n_clusters = None
+        self.n_clusters: int | None = None
+        self.lost: frozenset[int] = frozenset()  # members whose last training diverged
         self.heads = torch.nn.Sequential()  # drawn by reset_heads, once the number of clusters is settled
 
     def _generators(self, *path):
@@ -202,6 +203,7 @@ class MemberGroup:
         shufflers = self._generators(BATCHES, stage)
         noise_seed = derive_seed(self.seed, NOISE_STREAM, stage, self.members[0])
         noise_generator = torch.Generator(self.device).manual_seed(noise_seed)
+        before = copy.deepcopy(self._state())
         epoch_losses: list[dict] = []
         for _ in range(plan.n_epochs):
             epoch_losses.clear()
@@ -213,8 +215,29 @@ class MemberGroup:
                 optimiser.step()
                 epoch_losses.append({name: loss.detach() for name, loss in losses.items()})
             yield
+        self.lost = self._revert_lost(before)
         names = epoch_losses[0] if epoch_losses else ()
         return {name: torch.stack([losses[name] for losses in epoch_losses]).mean(dim=0) for name in names}
+
+    def _state(self):
+        """Tensors of all weights, each with the members one after the other."""
+        states = self.autoencoder.state_dict(prefix="autoencoder."), self.heads.state_dict(prefix="heads.")
+        return {name: value for state in states for name, value in state.items() if self._is_batched(value)}
+
+    def _is_batched(self, value):
+        return value.ndim > 0 and value.shape[0] % len(self.members) == 0
+
+    @torch.no_grad()
+    def _revert_lost(self, before):
+        """Give members whose weights have become infinite or NaN the weights from before: a set of these members."""
+        state, shape = self._state(), (len(self.members), -1)
+        finite = [torch.isfinite(value).unflatten(0, shape).flatten(1).all(dim=1) for value in state.values()]
+        lost = ~torch.stack(finite).all(dim=0)
+        if not lost.any():
+            return frozenset()
+        for name, value in state.items():
+            value.unflatten(0, shape)[lost] = before[name].unflatten(0, shape)[lost]
+        return frozenset(self.members[i] for i in lost.nonzero().flatten().tolist())
 
     def _epoch_batches(self, n_rows, batch_size, shufflers):
         """Shuffle rows for each member: a tensor (steps, K, batch_size).
@@ -276,7 +299,7 @@ class MemberGroup:
         """Some members' share of a module's state: its tensors hold the members one after the other."""
         n_members = len(self.members)
         return {
-            name: value.unflatten(0, (n_members, -1))[which].flatten(0, 1) if value.ndim else value
+            name: value.unflatten(0, (n_members, -1))[which].flatten(0, 1) if self._is_batched(value) else value
             for name, value in module.state_dict().items()
         }
 

@@ -1,25 +1,97 @@
-"""Progress of a fit, one line a stage."""
+"""What a fit tells while it runs: stages and rounds, with the time left."""
 
 import sys
 
 
-def make_reporter(verbose, sink=None):
-    """Return a function that prints history rows, or does nothing at ``verbose=0``.
+class Watcher:
+    """Shows a fit's stages and rounds, and asks the caller's monitor whether it shall go on.
 
     Parameters
     ----------
     verbose : int
+        0 shows nothing. Else a bar of tqdm, if installed, on a terminal or in a notebook, and lines elsewhere.
+    max_iter : int
+        Training rounds at most.
+    monitor : callable, optional
+        Called with the history after each round; the fit stops if it returns True.
     sink : writable text stream, default=sys.stdout
+        For lines.
     """
-    if not verbose:
-        return lambda row: None
 
-    def report(row):
-        stream = sys.stdout if sink is None else sink
-        stream.write(f"[SPCClustering] {format_row(row)}\n")
+    def __init__(self, verbose, max_iter, monitor=None, sink=None):
+        self.monitor = monitor
+        self.display = None
+        if verbose:
+            bar_class = _find_bar() if sink is None else None
+            self.display = Lines(max_iter, sink) if bar_class is None else Bar(bar_class, max_iter)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self.display is not None:
+            self.display.close()
+
+    def stage(self, name):
+        """Tell that a stage begins."""
+        if self.display is not None:
+            self.display.stage(name)
+
+    def after_round(self, history):
+        """Tell of the last round: whether the monitor wants to stop."""
+        if self.display is not None:
+            self.display.after_round(history)
+        return self.monitor is not None and bool(self.monitor(history))
+
+
+class Lines:
+    """A line for each stage and round."""
+
+    def __init__(self, max_iter, sink):
+        self.max_iter, self.sink = max_iter, sink
+
+    def stage(self, name):
+        self._write(f"{name} ...")
+
+    def after_round(self, history):
+        self._write(format_row(history[-1]) + format_time_left(history, self.max_iter))
+
+    def close(self):
+        """There is nothing to close."""
+
+    def _write(self, text):
+        stream = sys.stdout if self.sink is None else self.sink
+        stream.write(f"[SPCClustering] {text}\n")
         stream.flush()
 
-    return report
+
+class Bar:
+    """A bar of tqdm that counts rounds, of which there may be fewer than it shows."""
+
+    def __init__(self, bar_class, max_iter):
+        self.bar = bar_class(total=max_iter + 1, desc="SPCClustering", unit="round")
+
+    def stage(self, name):
+        self.bar.set_description(f"SPCClustering: {name}")
+
+    def after_round(self, history):
+        self.bar.set_postfix_str(f"{100 * history[-1]['agreed_share']:.1f} % agreed", refresh=False)
+        self.bar.update()
+
+    def close(self):
+        self.bar.set_description("SPCClustering")
+        self.bar.close()
+
+
+def _find_bar():
+    """tqdm's bar for where this runs; None without tqdm, or where output is neither a terminal nor a notebook."""
+    if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+        return None
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm
 
 
 def format_row(row):
@@ -31,3 +103,21 @@ def format_row(row):
         f"{len(row['left_out'])} left out; train {seconds['train']:.1f} s, "
         f"cluster {seconds['cluster']:.1f} s"
     )
+
+
+def format_time_left(history, max_iter):
+    """How long training rounds may go on, by the mean of those before; nothing before the first."""
+    rounds = history[1:]
+    n_left = max_iter - len(rounds)
+    if not rounds or n_left == 0:
+        return ""
+    seconds = n_left * sum(sum(row["seconds"].values()) for row in rounds) / len(rounds)
+    return f"; at most {n_left} more, {_format_duration(seconds)}"
+
+
+def _format_duration(seconds):
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"

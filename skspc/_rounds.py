@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral
 
 import numpy as np
@@ -65,12 +65,33 @@ class Labellings:
 
 
 @dataclass(frozen=True)
-class Round:
-    """What must be kept of a round in case it is the best."""
+class Progress:
+    """How far a fit has come: with the ensemble's weights, all that the rest of it depends on.
 
-    consensus: Consensus | None
-    latents: np.ndarray
-    encoders: dict
+    Attributes
+    ----------
+    n_clusters : int or "auto"
+        "auto" until the first clustering has settled it.
+    losses, seconds : dict
+        Of the training since the last clustering.
+    history : list of dict
+    consensus : Consensus or None
+        Of the last round; None if no labelling had a cluster.
+    spaces : list of int
+        The space of each labelling of that consensus.
+    best : Consensus or None
+    best_encoders : list of dict
+        Of the best round: `Ensemble.snapshot`.
+    """
+
+    n_clusters: int | str
+    losses: dict
+    seconds: dict
+    history: list = field(default_factory=list)
+    consensus: Consensus | None = None
+    spaces: list = field(default_factory=list)
+    best: Consensus | None = None
+    best_encoders: list = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -83,6 +104,8 @@ class RoundsResult:
     member_labels : ndarray of shape (L, N)
     history : list of dict
     best_iter, n_clusters : int
+    ended_by : {"itself", "monitor", "interrupt"}
+        What ended the rounds: the rule to stop, the monitor, or Ctrl-C.
     """
 
     labels: np.ndarray
@@ -92,6 +115,7 @@ class RoundsResult:
     history: list
     best_iter: int
     n_clusters: int
+    ended_by: str = "itself"
 
 
 class Stopwatch:
@@ -105,7 +129,7 @@ class Stopwatch:
         self.seconds[stage], self._last = now - self._last, now
 
 
-def run_rounds(X, ensemble, n_clusters, settings, report):
+def run_rounds(X, ensemble, n_clusters, settings, watcher, checkpoints):
     """Run the whole method.
 
     Parameters
@@ -114,49 +138,126 @@ def run_rounds(X, ensemble, n_clusters, settings, report):
         Distinct rows, more than clusters: scaled, or the bytes of images.
     ensemble : Ensemble
         New. Afterwards it has the encoders of the best round, and heads trained on its consensus.
-    n_clusters : int
+    n_clusters : int or "auto"
     settings : RoundSettings
-    report : callable
-        Called with each history row.
+    watcher : Watcher
+        Told of each stage; asked after each round whether to stop.
+    checkpoints : Checkpoints
+        Where progress is written after pretraining and each round, and read from at the start.
 
     Returns
     -------
     result : RoundsResult
     """
-    history: list[dict] = []
-    best, names = None, None
+    ended_by = "itself"
+    progress: Progress | None = None
+    try:
+        progress = checkpoints.read(ensemble)
+        if progress is None:
+            watcher.stage("pretraining")
+            progress = _pretrain(X, ensemble, n_clusters, settings)
+            checkpoints.write(progress, ensemble)
+        while not _is_over(progress.history, settings):
+            if progress.history:
+                watcher.stage(f"training, round {len(progress.history)}")
+                progress = _train(X, ensemble, progress, settings)
+            watcher.stage("clustering")
+            progress = _cluster(X, ensemble, progress, settings)
+            checkpoints.write(progress, ensemble)
+            if progress.consensus is None:
+                break
+            if watcher.after_round(progress.history):
+                ended_by = "monitor"
+                break
+    except KeyboardInterrupt:
+        if progress is None or not progress.history:
+            raise
+        ended_by = "interrupt"
+    except TrainingDiverged as error:
+        if progress is None or not progress.history:
+            raise
+        warnings.warn(f"{error} The result is that of the best round before.", ConvergenceWarning, stacklevel=3)
+    watcher.stage("training classifiers")
+    return replace(_finish(X, ensemble, progress, settings), ended_by=ended_by)
+
+
+class TrainingDiverged(FloatingPointError):
+    """No member has finite weights left."""
+
+
+def _pretrain(X, ensemble, n_clusters, settings):
     clock = Stopwatch()
     losses = ensemble.pretrain(X, settings.pretraining)
-    while True:
-        clock.lap("train")
-        latents = ensemble.encode(X)
-        _check_finite(latents)
-        clock.lap("encode")
-        found = cluster_spaces(latents, n_clusters, settings, derive_seed(ensemble.seed, LABELLING, len(history)))
-        if not history:
-            n_clusters = _settle_n_clusters(found, n_clusters)
-        labellings = keep_exact(found, n_clusters)
-        clock.lap("cluster")
-        consensus = find_consensus(labellings.kept, n_clusters, names) if labellings.spaces else None
-        clock.lap("vote")
-        history.append(_history_row(len(history), consensus, labellings, settings, losses, clock.seconds))
-        report(history[-1])
-        if best_round(history) == len(history) - 1:
-            best = Round(consensus, latents, ensemble.snapshot())
-        if consensus is None or _is_over(history, settings):
-            return _finish(ensemble, best, history, n_clusters, settings)
-        clock, names = Stopwatch(), consensus.labels
-        if len(history) == 1:
-            ensemble.reset_heads(n_clusters)
-        targets, selected = pseudo_labels(consensus, labellings.spaces, ensemble.n_members, settings)
-        if settings.max_samples is not None:
-            selected = draw_samples(selected, settings.max_samples, derive_seed(ensemble.seed, SAMPLES, len(history)))
-        losses = ensemble.train_on_pseudo_labels(
-            X, targets, selected, settings.reconstruction, settings.training, stage=len(history)
+    clock.lap("train")
+    return Progress(n_clusters, losses, clock.seconds)
+
+
+def _train(X, ensemble, progress, settings):
+    """Train on the last round's pseudo-labels."""
+    clock, stage = Stopwatch(), len(progress.history)
+    if stage == 1:
+        ensemble.reset_heads(progress.n_clusters)
+    targets, selected = pseudo_labels(progress.consensus, progress.spaces, ensemble.n_members, settings)
+    if settings.max_samples is not None:
+        selected = draw_samples(selected, settings.max_samples, derive_seed(ensemble.seed, SAMPLES, stage))
+    losses = ensemble.train_on_pseudo_labels(
+        X, targets, selected, settings.reconstruction, settings.training, stage=stage
+    )
+    clock.lap("train")
+    return replace(progress, losses=losses, seconds=clock.seconds)
+
+
+def _cluster(X, ensemble, progress, settings):
+    """Cluster, align and vote: one more row of the history, and perhaps a new best round."""
+    clock, index = Stopwatch(), len(progress.history)
+    latents = ensemble.encode(X)
+    lost = lost_members(latents, ensemble.lost)
+    clock.lap("encode")
+    seed = derive_seed(ensemble.seed, LABELLING, index)
+    found = cluster_spaces(latents, progress.n_clusters, settings, seed, lost)
+    n_clusters = progress.n_clusters if index else _settle_n_clusters(list(found.values()), progress.n_clusters)
+    labellings = keep_exact(found, n_clusters, n_spaces(ensemble.n_members, settings.concatenate))
+    clock.lap("cluster")
+    names = progress.consensus.labels if index else None
+    consensus = find_consensus(labellings.kept, n_clusters, names) if labellings.spaces else None
+    clock.lap("vote")
+    seconds = progress.seconds | clock.seconds
+    row = _history_row(index, consensus, labellings, settings, progress.losses, seconds)
+    progress = replace(
+        progress,
+        n_clusters=n_clusters,
+        history=[*progress.history, row],
+        consensus=consensus,
+        spaces=labellings.spaces,
+    )
+    if best_round(progress.history) == index:
+        progress = replace(progress, best=consensus, best_encoders=ensemble.snapshot())
+    return progress
+
+
+def lost_members(latents, lost):
+    """Members without a vote in this round, those whose training diverged: a set of int.
+
+    Raises
+    ------
+    TrainingDiverged
+        If that is all of them.
+    """
+    lost = {*lost, *np.flatnonzero(~np.isfinite(latents).all(axis=(1, 2))).tolist()}
+    if len(lost) == len(latents):
+        raise TrainingDiverged(
+            "Training diverged: the weights of every member have become infinite or NaN. Lower learning_rate, or scale "
+            "the data (extreme values of a feature survive standardisation)."
         )
+    return lost
 
 
-def cluster_spaces(latents, n_clusters, settings, seed):
+def n_spaces(n_members, concatenate):
+    """Spaces of a round: one a member, and for several members all latents side by side."""
+    return n_members + (concatenate and n_members > 1)
+
+
+def cluster_spaces(latents, n_clusters, settings, seed, lost=()):
     """Label every member's latents and, for several members, all latents side by side.
 
     Parameters
@@ -166,30 +267,30 @@ def cluster_spaces(latents, n_clusters, settings, seed):
         With "auto", each space is labelled with the number of clusters that most of them have.
     settings : RoundSettings
     seed : int
+    lost : set of int
+        Members left out.
 
     Returns
     -------
-    labellings : list of ndarray of shape (N,)
+    labellings : dict of ndarray of shape (N,)
+        By space: 0..K-1 for the members, K for all latents side by side.
     """
-    spaces = list(latents)
-    if settings.concatenate and len(latents) > 1:
-        spaces.append(np.concatenate(spaces, axis=1))
-    seeds = [derive_seed(seed, i) for i in range(len(spaces))]
+    spaces = {member: latents[member] for member in range(len(latents)) if member not in lost}
+    if settings.concatenate and len(spaces) > 1:
+        spaces[len(latents)] = np.concatenate(list(spaces.values()), axis=1)
+    seeds = {i: derive_seed(seed, i) for i in spaces}
     # The libraries' own threads are shared out like torch's: threads in threads wait for each other.
     with threads_shared(len(spaces), n_jobs=jobs_at_once(settings.n_jobs)) as n_workers, dependencies_quiet():
         run = Parallel(n_jobs=n_workers, prefer="threads")
-        found = run(
-            delayed(_reduce_and_label)((space,), settings, n_clusters, space_seed)
-            for space, space_seed in zip(spaces, seeds, strict=True)
-        )
+        found = run(delayed(_reduce_and_label)((spaces[i],), settings, n_clusters, seeds[i]) for i in spaces)
         labellings = [labels for _, labels in found]
-        if n_clusters != AUTO or count_parameter(settings.clusterer) is None:
-            return labellings
-        n_clusters = _most_common_count(labellings)
-        return run(
-            delayed(_label)((embedding,), settings.clusterer, n_clusters, space_seed)
-            for (embedding, _), space_seed in zip(found, seeds, strict=True)
-        )
+        if n_clusters == AUTO and count_parameter(settings.clusterer) is not None:
+            n_clusters = _most_common_count(labellings)
+            labellings = run(
+                delayed(_label)((embedding,), settings.clusterer, n_clusters, seeds[i])
+                for i, (embedding, _) in zip(spaces, found, strict=True)
+            )
+    return dict(zip(spaces, labellings, strict=True))
 
 
 def _reduce_and_label(boxed_space, settings, n_clusters, seed):
@@ -204,16 +305,31 @@ def _label(boxed_embedding, clusterer, n_clusters, seed):
     return label_embedding(embedding, clusterer, n_clusters, seed)
 
 
-def keep_exact(found, n_clusters):
-    """Keep the labellings with exactly ``n_clusters`` clusters: `Labellings`."""
-    counts = [int(labels.max()) + 1 for labels in found]
-    spaces = [i for i, count in enumerate(counts) if count == n_clusters]
-    left_out = [
-        {"space": i, "reason": f"{count} clusters instead of {n_clusters}"}
-        for i, count in enumerate(counts)
-        if count != n_clusters
-    ]
-    kept = np.stack([found[i] for i in spaces]) if spaces else np.empty((0, len(found[0])), dtype=np.int64)
+def keep_exact(found, n_clusters, n_tried):
+    """Keep the labellings with exactly ``n_clusters`` clusters.
+
+    Parameters
+    ----------
+    found : dict of ndarray of shape (N,)
+        By space.
+    n_clusters : int
+    n_tried : int
+        Spaces of the round, found or not.
+
+    Returns
+    -------
+    labellings : Labellings
+    """
+    counts = {i: int(labels.max()) + 1 for i, labels in found.items()}
+    spaces = [i for i, count in counts.items() if count == n_clusters]
+    left_out = []
+    for i in range(n_tried):
+        if i not in found:
+            left_out.append({"space": i, "reason": "training diverged"})
+        elif counts[i] != n_clusters:
+            left_out.append({"space": i, "reason": f"{counts[i]} clusters instead of {n_clusters}"})
+    n_rows = len(next(iter(found.values())))
+    kept = np.stack([found[i] for i in spaces]) if spaces else np.empty((0, n_rows), dtype=np.int64)
     return Labellings(kept, spaces, left_out)
 
 
@@ -294,59 +410,62 @@ def draw_samples(selected, max_samples, seed):
     return drawn
 
 
-def label_without_rounds(X, ensemble, labels, settings, report):
+def label_without_rounds(X, ensemble, labels, settings, watcher):
     """Make a result of known labels: the heads are trained on them unless there is only one.
 
     Serves one cluster, and as many clusters as distinct rows, where there is nothing to choose.
     """
     n_clusters, clock = int(labels.max()) + 1, Stopwatch()
-    losses = {} if n_clusters == 1 else ensemble.pretrain(X, settings.pretraining)
-    clock.lap("train")
-    latents = ensemble.encode(X)
-    _check_finite(latents)
-    for stage in ("encode", "cluster", "vote"):
+    losses = {}
+    if n_clusters > 1:
+        watcher.stage("pretraining")
+        losses = ensemble.pretrain(X, settings.pretraining)
+        lost_members(ensemble.encode(X), ensemble.lost)
+    for stage in ("train", "encode", "cluster", "vote"):
         clock.lap(stage)
     consensus = Consensus(labels, np.ones(len(labels), dtype=np.int64), labels[None])
     ensemble.reset_heads(n_clusters)
     row = _history_row(0, consensus, Labellings(labels[None], [0], []), settings, losses, clock.seconds)
-    report(row)
+    watcher.after_round([row])
     if n_clusters > 1:
-        return _finish(ensemble, Round(consensus, latents, ensemble.snapshot()), [row], n_clusters, settings)
+        progress = Progress(n_clusters, losses, clock.seconds, [row], consensus, [0], consensus, ensemble.snapshot())
+        return _finish(X, ensemble, progress, settings)
     everywhere = np.ones(len(labels))
     return RoundsResult(labels, everywhere, everywhere.astype(bool), labels[None], [row], 0, 1)
 
 
 def _is_over(history, settings):
     """Whether training ends: enough rounds, no growth, or nothing left to agree on."""
-    return (
+    return len(history) > 0 and (
         len(history) > settings.max_iter
         or has_stopped_growing(history, settings.n_iter_no_change)
         or history[-1]["mean_agreement"] == 1.0
     )
 
 
-def _finish(ensemble, best, history, n_clusters, settings):
+def _finish(X, ensemble, progress, settings):
     """Restore the best round's encoders, train heads on its consensus, and label what had no vote."""
-    ensemble.restore(best.encoders)
-    ensemble.reset_heads(n_clusters)
-    consensus = best.consensus
+    ensemble.restore(progress.best_encoders)
+    ensemble.reset_heads(progress.n_clusters)
+    latents = ensemble.encode(X)
+    consensus = progress.best
     if consensus is None:  # not one labelling had a cluster
-        labels = np.zeros(best.latents.shape[1], dtype=np.int64)
+        labels = np.zeros(latents.shape[1], dtype=np.int64)
         consensus = Consensus(labels, np.zeros_like(labels), np.full((1, len(labels)), NOISE))
-    ensemble.train_heads(best.latents, consensus.labels, settings.heads)
+    ensemble.train_heads(latents, consensus.labels, settings.heads)
     labels = consensus.labels.copy()
     undecided = labels == NOISE
     if undecided.any():
-        predicted = ensemble.classify(best.latents).mean(axis=0).argmax(axis=1)
+        predicted = ensemble.classify(latents).mean(axis=0).argmax(axis=1)
         labels[undecided] = predicted[undecided]
     return RoundsResult(
         labels=labels,
         agreement=consensus.agreement,
         agreed=select_agreed(consensus.votes, len(consensus.aligned), settings.min_agreement),
         member_labels=consensus.aligned,
-        history=history,
-        best_iter=best_round(history),
-        n_clusters=n_clusters,
+        history=progress.history,
+        best_iter=best_round(progress.history),
+        n_clusters=progress.n_clusters,
     )
 
 
@@ -376,12 +495,3 @@ def _consensus_shares(consensus, labellings):
         return []
     shares = (consensus.aligned == consensus.labels).mean(axis=1, where=consensus.labels != NOISE)
     return [{"space": i, "share": float(share)} for i, share in zip(labellings.spaces, shares, strict=True)]
-
-
-def _check_finite(latents):
-    """Refuse latents that are not finite: training diverged."""
-    if not np.isfinite(latents).all():
-        raise FloatingPointError(
-            "Training diverged: latents are not finite. Lower learning_rate, or scale the data "
-            "(extreme values of a feature survive standardisation)."
-        )

@@ -2,6 +2,7 @@
 
 import warnings
 from numbers import Integral, Real
+from os import PathLike
 
 import numpy as np
 import torch
@@ -16,10 +17,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._checkpoints import Checkpoints, checkpoint_key
 from ._device import inference_device, release_memory, resolve_device, resolve_precision
 from ._ensemble import Ensemble
 from ._members import plan_training
-from ._progress import make_reporter
+from ._progress import Watcher
 from ._representatives import rank_representatives
 from ._rounds import RoundSettings, label_without_rounds, run_rounds
 from ._rows import distinct_rows
@@ -32,6 +34,7 @@ from ._validation import (
     flatten_images,
     without_padding,
 )
+from ._version import __version__
 from ._workers import jobs_at_once, sent_once
 from .augmentations import get_augmentation
 from .clusterers import get_clusterer, get_reducer
@@ -117,7 +120,12 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         An int makes labels the same on every run on one machine. No global random state is changed by an int; None and
         an instance of RandomState are drawn from once.
     verbose : int, default=0
-        With 1, a line is printed after each clustering.
+        With 1, stages, rounds and the time left are shown: by a bar of tqdm on a terminal or in a notebook, by lines
+        elsewhere.
+    checkpoint : str or path-like, default=None
+        Folder for checkpoints, written after pretraining and after each round. A fit that was stopped goes on where it
+        was when it is started again with the same rows and parameters, and ends with the same labels. Each fit has a
+        folder of its own inside, which is removed when the fit has come to its end by itself.
 
     Attributes
     ----------
@@ -190,6 +198,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "checkpoint": [str, PathLike, None],
     }
 
     def __init__(
@@ -218,6 +227,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         n_jobs=None,
         random_state=None,
         verbose=0,
+        checkpoint=None,
     ):
         self.n_clusters = n_clusters
         self.n_estimators = n_estimators
@@ -242,6 +252,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.checkpoint = checkpoint
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -249,7 +260,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return tags
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, *, monitor=None):
         """Cluster X.
 
         Parameters
@@ -257,6 +268,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         X : array-like of shape (N, n_features), (N, H, W) or (N, C, H, W)
             Rows of features, or images.
         y : ignored
+        monitor : callable, optional
+            Called with ``history_`` so far after each clustering. If it returns True, the fit stops, and the result is
+            the best round so far.
 
         Returns
         -------
@@ -270,8 +284,16 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         TypeError
             If X is sparse, or a clusterer, reducer or network lacks a method.
         FloatingPointError
-            If training diverged.
+            If the training of all members diverged before the first clustering.
+        OSError
+            If ``checkpoint`` cannot be written to; before any training.
+        MemoryError
+            If not even one member can be trained in the memory of the device.
+        KeyboardInterrupt
+            Of Ctrl-C. If there has been a clustering, the model is fitted to the best round, and a warning says so.
         """
+        if monitor is not None and not callable(monitor):
+            raise TypeError(f"monitor={monitor!r} must be callable: it is called with the history so far.")
         X, image_shape = self._check_fit_data(X)
         device = resolve_device(self.device)
         network = choose_network(self.network, image_shape)
@@ -279,6 +301,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         clusterer, reducer = get_clusterer(self.clusterer), get_reducer(self.reducer)
         check_parts(clusterer, reducer, self.n_clusters, device)
         seed = draw_seed(self.random_state)
+        checkpoints = self._open_checkpoints(X, device)
+        stored = checkpoints.stored_seed()
+        seed = seed if stored is None else stored
 
         first, inverse = distinct_rows(X)
         distinct = X if len(first) == len(X) else X[first]
@@ -288,22 +313,51 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         settings = self._round_settings(len(first), clusterer, reducer, device)
         batch_size = settings.pretraining.batch_size
         ensemble = self._new_ensemble(network, scaling.input_shape, seed, device, batch_size, augmentation)
-        report = make_reporter(self.verbose)
         rows = scaling.training_rows(distinct)
-        with sent_once(rows):
+        with sent_once(rows), Watcher(self.verbose, self.max_iter, monitor) as watcher:
             if n_clusters in (1, len(first)):
                 labels = np.arange(len(first)) % n_clusters
-                result = label_without_rounds(rows, ensemble, labels, settings, report)
+                result = label_without_rounds(rows, ensemble, labels, settings, watcher)
             else:
-                result = run_rounds(rows, ensemble, n_clusters, settings, report)
+                result = run_rounds(rows, ensemble, n_clusters, settings, watcher, checkpoints)
         self._store(result, inverse)
         self._image_shape, self._scaling = image_shape, scaling
         self._ensemble = ensemble.to(torch.device("cpu"))
         release_memory(device)
+        self._store_predictions(distinct, inverse)
+        self._end(result, checkpoints)
+        return self
+
+    def _open_checkpoints(self, X, device):
+        if self.checkpoint is None:
+            return Checkpoints(None)
+        changing_nothing = ("checkpoint", "n_jobs", "verbose", "device")
+        parameters = {
+            name: value for name, value in self.get_params(deep=False).items() if name not in changing_nothing
+        }
+        versions = {"skspc": __version__, "torch": torch.__version__, "device": device.type}
+        return Checkpoints(self.checkpoint, checkpoint_key(X, parameters, versions))
+
+    def _store_predictions(self, distinct, inverse):
         probabilities = self._probabilities(distinct)
         self.predict_consistency_ = float(np.mean(probabilities.argmax(axis=1)[inverse] == self.labels_))
         self.label_probability_ = probabilities[inverse, self.labels_]
-        return self
+
+    def _end(self, result, checkpoints):
+        """Remove the checkpoints of a fit that came to its own end; pass Ctrl-C on."""
+        if result.ended_by == "itself":
+            checkpoints.remove()
+        if result.ended_by != "interrupt":
+            return
+        try:
+            warnings.warn(
+                f"The fit was interrupted after {self.n_iter_} clusterings. The model is fitted to the best of them, "
+                f"round {self.best_iter_}.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        finally:
+            raise KeyboardInterrupt
 
     def _check_fit_data(self, X):
         """Validate X as rows of numbers, and settle the image shape."""

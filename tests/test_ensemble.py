@@ -736,3 +736,48 @@ def test_inference_leaves_the_ensemble_as_it_was():
     copy_of_it = ensemble.for_inference(CPU)
     assert {p.dtype for p in copy_of_it.groups[0].autoencoder.parameters()} == {torch.float64}
     assert {p.dtype for p in ensemble.groups[0].autoencoder.parameters()} == {torch.float32}
+
+
+# Members whose training diverges
+
+
+def spoil(member, monkeypatch):
+    """Let the last step of training leave NaN in one member of the first group."""
+    optimise = MemberGroup._optimise
+
+    def spoiled(group, batch_losses, parameters, n_rows, plan, stage):
+        parameters = list(parameters)
+
+        def losses_and_nan(rows, generator):
+            losses = batch_losses(rows, generator)
+            if member in group.members:
+                losses["reconstruction"][member - group.members[0]] *= float("nan")
+            return losses
+
+        return (yield from optimise(group, losses_and_nan, parameters, n_rows, plan, stage))
+
+    monkeypatch.setattr(MemberGroup, "_optimise", spoiled)
+
+
+def test_a_member_whose_loss_is_nan_keeps_its_weights_and_the_others_train(monkeypatch):
+    X, expected, ensemble = make_rows(), make_ensemble(4), make_ensemble(4)
+    untrained = ensemble.encode(X)
+    expected.pretrain(X, PLAN)
+    assert expected.lost == frozenset()
+    spoil(3, monkeypatch)
+    ensemble.pretrain(X, PLAN)
+    assert ensemble.lost == {3}
+    latents = ensemble.encode(X)
+    np.testing.assert_array_equal(latents[3], untrained[3])
+    np.testing.assert_allclose(latents[:3], expected.encode(X)[:3], rtol=1e-6)
+
+
+def test_a_lost_member_can_come_back(monkeypatch):
+    X, (targets, selected) = make_rows(), make_targets(2)
+    ensemble = make_ensemble()
+    with monkeypatch.context() as patch:
+        spoil(0, patch)
+        ensemble.pretrain(X, PLAN)
+    assert ensemble.lost == {0}
+    ensemble.train_on_pseudo_labels(X, targets, selected, "all", PLAN, stage=1)
+    assert ensemble.lost == frozenset()

@@ -1,24 +1,10 @@
-"""History rows, and the progress printed from them."""
+"""History rows: the best one, and when to stop."""
 
-import io
 from itertools import product
 
 import pytest
 
 from skspc._history import best_round, has_stopped_growing, progress_statistic
-from skspc._progress import format_row, make_reporter
-
-ROW = {
-    "round": 3,
-    "n_rows": 200,
-    "n_agreed": 25,
-    "agreed_share": 0.125,
-    "mean_agreement": 0.5,
-    "n_labellings": 4,
-    "left_out": [{"space": 1, "reason": "2 clusters instead of 3"}, {"space": 2, "reason": "5 clusters instead of 3"}],
-    "seconds": {"train": 1.25, "cluster": 10.04},
-}
-LINE = "round 3: agreed 25 of 200 (12.5 %), 4 labellings kept, 2 left out; train 1.2 s, cluster 10.0 s"
 
 
 def make_history(*statistics):
@@ -72,31 +58,3 @@ def test_best_round_is_the_first_maximum_of_every_short_history():
 )
 def test_growth_has_stopped_after_so_many_rows_without_better(statistics, patience, stopped):
     assert has_stopped_growing(make_history(*statistics), patience) is stopped
-
-
-def test_a_row_is_one_line():
-    assert format_row(ROW) == LINE
-
-
-def test_a_reporter_writes_to_its_sink_alone(capsys):
-    sink = io.StringIO()
-    report = make_reporter(1, sink)
-    report(ROW)
-    report(ROW)
-    assert sink.getvalue() == f"[SPCClustering] {LINE}\n" * 2
-    assert capsys.readouterr() == ("", "")
-
-
-def test_a_reporter_without_sink_writes_to_the_standard_output_of_the_moment(capsys):
-    report = make_reporter(2)
-    report(ROW)
-    assert capsys.readouterr() == (f"[SPCClustering] {LINE}\n", "")
-
-
-@pytest.mark.parametrize("verbose", [0, False])
-def test_silence_is_the_default_of_verbose_0(verbose, capsys):
-    sink = io.StringIO()
-    make_reporter(verbose, sink)(ROW)
-    make_reporter(verbose)(ROW)
-    assert sink.getvalue() == ""
-    assert capsys.readouterr() == ("", "")

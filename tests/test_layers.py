@@ -14,14 +14,14 @@ ROWS = [  # top to bottom; a package stands for all its modules
     {"__init__"},
     {"plotting"},
     {"_spc"},
-    {"_io"},
+    {"_io", "_checkpoints"},
     {"_rounds"},
     {"_ensemble", "_validation"},
     {"_members", "_memory"},
     {"clusterers", "networks", "augmentations"},
     {"datasets", "metrics"},
     {"_scaling", "_consensus", "_workers", "_matching", "_representatives", "_placement"},
-    {"_history", "_progress", "_device", "_seeding", "_constants", "_rows", "_palette"},
+    {"_history", "_progress", "_device", "_seeding", "_constants", "_files", "_rows", "_version", "_palette"},
 ]
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 

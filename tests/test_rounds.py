@@ -12,9 +12,11 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from skspc._checkpoints import Checkpoints
 from skspc._consensus import Consensus
 from skspc._constants import NOISE
 from skspc._members import TrainingPlan
+from skspc._progress import Watcher
 from skspc._rounds import (
     RoundSettings,
     cluster_spaces,
@@ -46,6 +48,7 @@ class StubEnsemble:
     """
 
     seed = 5
+    lost = frozenset()
 
     def __init__(self, script, predicted=None):
         self.script, self.predicted = script, predicted
@@ -72,7 +75,8 @@ class StubEnsemble:
         return {"stage": self.stage}
 
     def restore(self, state):
-        self.log.append(("restore", state["stage"]))
+        self.stage = state["stage"]
+        self.log.append(("restore", self.stage))
 
     def train_heads(self, latents, labels, plan):
         self.log.append(("train_heads", latents[:, :, 0].tolist(), labels.tolist(), plan))
@@ -109,7 +113,16 @@ def make_settings(**changes):
 def run(script, n_clusters=2, predicted=None, **changes):
     """Run the rounds on a script: the result, and the ensemble."""
     ensemble = StubEnsemble(script, predicted)
-    return run_rounds(ROWS, ensemble, n_clusters, make_settings(**changes), lambda row: None), ensemble
+    return run_stub(ensemble, n_clusters, **changes), ensemble
+
+
+def run_stub(ensemble, n_clusters=2, monitor=None, **changes):
+    return run_rounds(ROWS, ensemble, n_clusters, make_settings(**changes), Watcher(0, 10, monitor), Checkpoints(None))
+
+
+def watch(reported):
+    """A watcher that keeps the last row after each round."""
+    return Watcher(0, 10, lambda history: reported.append(history[-1]))
 
 
 def split_on(n_rows):
@@ -228,9 +241,84 @@ def test_each_space_of_each_round_has_a_seed_of_its_own():
 
 
 def test_training_that_diverged_is_an_error():
-    script = [split_on(2), [TRUTH, [np.nan] * 10]]
     with pytest.raises(FloatingPointError, match=r"Training diverged: .* Lower learning_rate, or scale the data"):
-        run(script)
+        run([[[np.nan] * 10] * 2])
+
+
+def test_a_member_that_diverges_costs_one_vote():
+    other = [0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
+    result, _ = run([[TRUTH, [np.nan] * 10, other]], concatenate=True, max_iter=0)
+    (row,) = result.history
+    assert row["left_out"] == [{"space": 1, "reason": "training diverged"}]
+    assert row["n_labellings"] == 3  # two members, and their latents side by side
+    assert result.member_labels.tolist() == [TRUTH, other, other]
+
+
+def test_with_one_member_left_there_is_nothing_side_by_side():
+    result, _ = run([[TRUTH, [np.nan] * 10]], concatenate=True, max_iter=0)
+    (row,) = result.history
+    assert [entry["space"] for entry in row["left_out"]] == [1, 2]
+    assert row["mean_agreement"] == pytest.approx(1 / 3)
+
+
+def test_a_member_that_the_ensemble_calls_lost_has_no_vote():
+    ensemble = StubEnsemble([[TRUTH, THREE, TRUTH]])
+    ensemble.lost = {1}
+    result = run_stub(ensemble, max_iter=0)
+    assert result.history[0]["left_out"] == [{"space": 1, "reason": "training diverged"}]
+
+
+def test_where_all_members_diverge_in_a_round_the_rounds_before_count():
+    with pytest.warns(ConvergenceWarning, match=r"Training diverged: .* The result is that of the best round before"):
+        result, ensemble = run([split_on(2), [[np.nan] * 10] * 2, split_on(1)])
+    assert n_agreed(result) == [8]
+    assert ensemble.calls("restore") == [(0,)]
+
+
+# Monitor, interruption
+
+
+def test_a_monitor_sees_the_history_and_stops_with_the_best_round_so_far():
+    seen = []
+
+    def stop_after_three(history):
+        seen.append([row["n_agreed"] for row in history])
+        return len(history) == 3
+
+    ensemble = StubEnsemble([split_on(n) for n in (3, 1, 2, 0)])
+    result = run_stub(ensemble, monitor=stop_after_three)
+    assert seen == [[7], [7, 9], [7, 9, 8]]
+    assert (result.best_iter, result.ended_by) == (1, "monitor")
+    assert ensemble.calls("restore") == [(1,)]
+
+
+def interrupt_in(method, stage, monkeypatch):
+    """Let Ctrl-C come when the ensemble is at a method and a stage."""
+    original = getattr(StubEnsemble, method)
+
+    def interrupted(self, *args, **kwargs):
+        if self.stage == stage and not self.calls("restore"):
+            raise KeyboardInterrupt
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(StubEnsemble, method, interrupted)
+
+
+@pytest.mark.parametrize("method, stage", [("train_on_pseudo_labels", 1), ("encode", 2)])
+def test_an_interruption_leaves_the_best_round_so_far(monkeypatch, method, stage):
+    interrupt_in(method, stage, monkeypatch)
+    result, ensemble = run([split_on(n) for n in (3, 1, 0)])
+    assert n_agreed(result) == [7, 9]
+    assert (result.best_iter, result.ended_by) == (1, "interrupt")
+    assert ensemble.calls("restore") == [(1,)]
+    assert result.labels.tolist() == TRUTH
+
+
+@pytest.mark.parametrize("method", ["pretrain", "encode"])
+def test_an_interruption_before_the_first_clustering_leaves_nothing(monkeypatch, method):
+    interrupt_in(method, 0, monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        run([split_on(3)])
 
 
 # History
@@ -239,7 +327,7 @@ def test_training_that_diverged_is_an_error():
 def test_a_row_of_the_history():
     reported = []
     ensemble = StubEnsemble([split_on(2), split_on(0)])
-    result = run_rounds(ROWS, ensemble, 2, make_settings(), reported.append)
+    result = run_rounds(ROWS, ensemble, 2, make_settings(), watch(reported), Checkpoints(None))
     assert reported == result.history
     for row in result.history:
         assert row["n_rows"] == 10
@@ -401,8 +489,7 @@ def test_heads_vote_by_the_mean_of_their_softmax():
             return np.array([[[0.6, 0.4]] * 10, [[0.6, 0.4]] * 10, [[0.0, 1.0]] * 10])  # the mean is 0.4, 0.6
 
     labels = [NOISE, *TRUTH[1:]]
-    settings = make_settings(max_iter=0)
-    result = run_rounds(ROWS, Divided([[labels] * 3]), 2, settings, lambda row: None)
+    result = run_stub(Divided([[labels] * 3]), max_iter=0)
     assert result.labels.tolist() == [1, *TRUTH[1:]]
 
 
@@ -512,7 +599,8 @@ def test_labellings_made_at_once_are_the_same():
     expected = cluster_spaces(latents, 4, settings, 7)
     with parallel_config("threading"):
         at_once = cluster_spaces(latents, 4, replace(settings, n_jobs=2), 7)
-    assert [labels.tolist() for labels in at_once] == [labels.tolist() for labels in expected]
+    assert at_once.keys() == expected.keys()
+    assert all(at_once[i].tolist() == expected[i].tolist() for i in expected)
 
 
 class Meeting:
@@ -538,7 +626,7 @@ def test_labellings_are_made_at_once(how):
         assert torch.get_num_threads() == (2 if how == "torch's threads" else 1)
     finally:
         torch.set_num_threads(1)
-    assert [labels.tolist() for labels in labellings] == [[0, 1, 0, 1]] * 2
+    assert [labels.tolist() for labels in labellings.values()] == [[0, 1, 0, 1]] * 2
 
 
 # An automatic number of clusters
@@ -591,7 +679,7 @@ def test_a_clusterer_that_is_told_no_number_finds_an_automatic_one():
 
 
 def test_labellings_of_the_right_number_are_kept_in_order():
-    kept = keep_exact([np.array(labels) for labels in (THREE, TRUTH, NONE, split_on(1)[1])], 2)
+    kept = keep_exact(dict(enumerate(map(np.array, (THREE, TRUTH, NONE, split_on(1)[1])))), 2, 4)
     assert kept.kept.tolist() == [TRUTH, split_on(1)[1]]
     assert kept.spaces == [1, 3]
     assert [entry["space"] for entry in kept.left_out] == [0, 2]
@@ -599,7 +687,7 @@ def test_labellings_of_the_right_number_are_kept_in_order():
 
 
 def test_no_labelling_of_the_right_number_is_an_empty_array():
-    kept = keep_exact([np.array(TRUTH)] * 3, 4)
+    kept = keep_exact(dict(enumerate([np.array(TRUTH)] * 3)), 4, 3)
     assert kept.kept.shape == (0, 10)
     assert kept.n_tried == 3
 
@@ -609,7 +697,7 @@ def test_no_labelling_of_the_right_number_is_an_empty_array():
 
 def test_one_cluster_needs_no_training():
     ensemble, reported = StubEnsemble([[ONE, ONE]]), []
-    result = label_without_rounds(ROWS, ensemble, np.zeros(10, dtype=int), make_settings(), reported.append)
+    result = label_without_rounds(ROWS, ensemble, np.zeros(10, dtype=int), make_settings(), watch(reported))
     assert ensemble.log == [("reset_heads", 1)]
     assert result.labels.tolist() == [0] * 10
     assert result.agreement.tolist() == [1.0] * 10
@@ -624,7 +712,7 @@ def test_one_cluster_needs_no_training():
 def test_as_many_clusters_as_rows_need_no_rounds():
     labels = np.arange(10)
     ensemble, reported = StubEnsemble([[TRUTH, TRUTH]]), []
-    result = label_without_rounds(ROWS, ensemble, labels, make_settings(), reported.append)
+    result = label_without_rounds(ROWS, ensemble, labels, make_settings(), watch(reported))
     assert [entry[0] for entry in ensemble.log] == ["pretrain", "reset_heads", "restore", "reset_heads", "train_heads"]
     assert ensemble.calls("train_heads") == [([TRUTH, TRUTH], labels.tolist(), HEADS)]
     assert result.labels.tolist() == labels.tolist()
@@ -637,4 +725,4 @@ def test_as_many_clusters_as_rows_need_no_rounds():
 def test_training_that_diverged_without_rounds_is_an_error_too():
     ensemble = StubEnsemble([[[np.nan] * 10]])
     with pytest.raises(FloatingPointError, match="Training diverged"):
-        label_without_rounds(ROWS, ensemble, np.arange(10), make_settings(), lambda row: None)
+        label_without_rounds(ROWS, ensemble, np.arange(10), make_settings(), Watcher(0, 10))

@@ -1,0 +1,203 @@
+"""Fits that stop and go on: the labels of a fit that never stopped."""
+
+import os
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+import skspc._checkpoints
+from skspc import SPCClustering
+from skspc._ensemble import Ensemble
+from skspc.clusterers import HDBSCANCut
+
+X = np.random.default_rng(0).normal(size=(120, 4))  # no clusters: agreement grows slowly
+
+
+def make_model(folder, **parameters):
+    settings = {"n_estimators": 3, "reducer": None, "clusterer": KMeans(n_init=1), "random_state": 0}
+    settings |= {"pretrain_epochs": 2, "epochs": 1, "max_iter": 4, "n_iter_no_change": 9}
+    return SPCClustering(3, checkpoint=folder, **(settings | parameters))
+
+
+class Killed(BaseException):
+    """Stands for a process that ends: nothing after it runs."""
+
+
+def kill_after(n_clusterings):
+    def monitor(history):
+        if len(history) == n_clusterings:
+            raise Killed
+
+    return monitor
+
+
+def kill_in(method, monkeypatch, after=0):
+    """End the process in the ``after``-th call of a method of the ensemble."""
+    original, calls = getattr(Ensemble, method), []
+
+    def killed(self, *args, **kwargs):
+        calls.append(1)
+        if len(calls) > after:
+            raise Killed
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(Ensemble, method, killed)
+
+
+def assert_same_fit(model, expected):
+    assert np.array_equal(model.labels_, expected.labels_)
+    assert np.array_equal(model.member_labels_, expected.member_labels_)
+    assert np.array_equal(model.transform(X), expected.transform(X))
+    assert np.array_equal(model.predict_proba(X), expected.predict_proba(X))
+    without_seconds = [{k: v for k, v in row.items() if k != "seconds"} for row in model.history_]
+    assert without_seconds == [{k: v for k, v in row.items() if k != "seconds"} for row in expected.history_]
+
+
+def files_in(folder):
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return make_model(None).fit(X)
+
+
+@pytest.mark.parametrize("n_clusterings", [1, 2, 4])
+def test_a_fit_killed_after_a_round_goes_on_there(tmp_path, expected, n_clusterings):
+    assert expected.n_iter_ == 5
+    with pytest.raises(Killed):
+        make_model(tmp_path).fit(X, monitor=kill_after(n_clusterings))
+    seen = []
+    model = make_model(tmp_path).fit(X, monitor=lambda history: seen.append(len(history)))
+    assert seen == list(range(n_clusterings + 1, 6))
+    assert_same_fit(model, expected)
+    assert files_in(tmp_path) == []
+
+
+def test_a_fit_killed_again_and_again(tmp_path, expected):
+    for n_clusterings in (1, 2, 3, 4, 5):
+        with pytest.raises(Killed):
+            make_model(tmp_path).fit(X, monitor=kill_after(n_clusterings))
+    assert_same_fit(make_model(tmp_path).fit(X), expected)
+
+
+@pytest.mark.parametrize(
+    "method, after", [("encode", 0), ("train_on_pseudo_labels", 0), ("train_on_pseudo_labels", 2), ("train_heads", 0)]
+)
+def test_a_fit_killed_in_a_stage_goes_on_before_it(tmp_path, expected, method, after):
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+        kill_in(method, patch, after)
+        make_model(tmp_path).fit(X)
+    assert files_in(tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        kill_in("pretrain", patch)  # it is not done again
+        assert_same_fit(make_model(tmp_path).fit(X), expected)
+    assert files_in(tmp_path) == []
+
+
+def test_the_drawn_seed_is_kept(tmp_path):
+    model = make_model(tmp_path, random_state=None)
+    np.random.seed(3)
+    with pytest.raises(Killed):
+        model.fit(X, monitor=kill_after(1))
+    np.random.seed(4)
+    again = model.fit(X)
+    np.random.seed(3)
+    assert_same_fit(make_model(None, random_state=None).fit(X), again)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"random_state": 1}, {"epochs": 2}, {"clusterer": KMeans(n_init=2)}, {"clusterer": HDBSCANCut()}, {"max_iter": 3}],
+)
+def test_fits_of_other_parameters_do_not_meet(tmp_path, changes):
+    with pytest.raises(Killed):
+        make_model(tmp_path).fit(X, monitor=kill_after(1))
+    with pytest.raises(Killed):
+        make_model(tmp_path, **changes).fit(X, monitor=kill_after(1))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_fits_of_other_rows_do_not_meet_and_equal_fits_do(tmp_path):
+    model = make_model(tmp_path)
+    with pytest.raises(Killed):
+        model.fit(X, monitor=kill_after(1))
+    for rows in (X[:-1], X + 1, X.astype(np.float32)):
+        with pytest.raises(Killed):
+            clone(model).fit(rows, monitor=kill_after(1))
+    assert len(list(tmp_path.iterdir())) == 4
+    with pytest.raises(Killed):
+        clone(model).set_params(n_jobs=1, verbose=0).fit(X.copy(order="F"), monitor=kill_after(2))
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[: len(data) // 2], lambda data: b"", lambda data: b"\xff" * 99])
+def test_the_newest_whole_one_counts(tmp_path, expected, damage):
+    with pytest.raises(Killed):
+        make_model(tmp_path).fit(X, monitor=kill_after(3))
+    _, newest = sorted(tmp_path.rglob("*.safetensors"))
+    newest.write_bytes(damage(newest.read_bytes()))
+    seen = []
+    model = make_model(tmp_path).fit(X, monitor=lambda history: seen.append(len(history)))
+    assert seen[0] == 3
+    assert_same_fit(model, expected)
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_before_training(tmp_path, monkeypatch):
+    kill_in("pretrain", monkeypatch)
+    (tmp_path / "file").write_text("")
+    folder = tmp_path / "file" / "folder"
+    with pytest.raises(OSError, match=r"checkpoint='.*folder' cannot be written to \(Not a directory\)") as caught:
+        make_model(folder).fit(X)
+    assert str(folder) in str(caught.value)
+
+
+def test_a_full_disk_is_told_and_the_fit_goes_on(tmp_path, expected, monkeypatch):
+    def full(path, data, what):
+        raise OSError(28, f"{what} was not saved: No space left on device", str(path))
+
+    monkeypatch.setattr(skspc._checkpoints, "write_atomically", full)
+    with pytest.warns(RuntimeWarning, match="A checkpoint was not saved: No space left .* The fit goes on") as caught:
+        model = make_model(tmp_path).fit(X)
+    assert len(caught) == 6
+    assert str(tmp_path) in str(caught[0].message)
+    assert_same_fit(model, expected)
+
+
+def test_writing_leaves_no_temporary_file(tmp_path, monkeypatch):
+    def failing(source, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.warns(RuntimeWarning, match="No space left"), pytest.raises(Killed):
+        make_model(tmp_path).fit(X, monitor=kill_after(1))
+    assert files_in(tmp_path) == []
+
+
+def test_a_fit_that_its_monitor_stopped_can_go_on(tmp_path, expected):
+    stopped = make_model(tmp_path).fit(X, monitor=lambda history: len(history) == 2)
+    assert stopped.n_iter_ == 2
+    assert_same_fit(make_model(tmp_path).fit(X), expected)
+    assert files_in(tmp_path) == []
+
+
+def test_ctrl_c_fits_the_best_round_and_is_raised_again(tmp_path, expected):
+    def press(history):
+        if len(history) == 3:
+            raise KeyboardInterrupt
+
+    model = make_model(tmp_path)
+    message = "interrupted after 3 clusterings.*fitted to the best of them, round"
+    with pytest.warns(ConvergenceWarning, match=message), pytest.raises(KeyboardInterrupt):
+        model.fit(X, monitor=press)
+    assert model.n_iter_ == 3
+    assert model.labels_.shape == model.predict(X).shape == (120,)
+    assert_same_fit(make_model(tmp_path).fit(X), expected)
+
+
+def test_a_monitor_that_cannot_be_called(tmp_path):
+    with pytest.raises(TypeError, match="monitor=3 must be callable"):
+        make_model(None).fit(X, monitor=3)

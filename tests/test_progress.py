@@ -1,0 +1,127 @@
+"""What a fit tells while it runs."""
+
+import builtins
+import io
+import sys
+
+import pytest
+import tqdm.auto
+
+from skspc._progress import Bar, Lines, Watcher, format_row, format_time_left
+
+ROW = {
+    "round": 3,
+    "n_rows": 200,
+    "n_agreed": 25,
+    "agreed_share": 0.125,
+    "mean_agreement": 0.5,
+    "n_labellings": 4,
+    "left_out": [{"space": 1, "reason": "2 clusters instead of 3"}, {"space": 2, "reason": "5 clusters instead of 3"}],
+    "seconds": {"train": 1.25, "cluster": 10.04},
+}
+LINE = "round 3: agreed 25 of 200 (12.5 %), 4 labellings kept, 2 left out; train 1.2 s, cluster 10.0 s"
+
+
+def rows_of(*seconds):
+    return [{"seconds": {"train": value, "cluster": 1.0}} for value in seconds]
+
+
+def test_a_row_is_one_line():
+    assert format_row(ROW) == LINE
+
+
+@pytest.mark.parametrize(
+    "history, max_iter, text",
+    [
+        (rows_of(100), 8, ""),  # pretraining tells nothing of the rounds
+        (rows_of(100, 4), 8, "; at most 7 more, 35 s"),
+        (rows_of(100, 4, 24), 8, "; at most 6 more, 1 min 30 s"),
+        (rows_of(100, 3599), 3, "; at most 2 more, 2 h 0 min"),
+        (rows_of(100, 4, 4), 2, ""),
+    ],
+)
+def test_time_left_is_the_mean_of_the_rounds_times_those_left(history, max_iter, text):
+    assert format_time_left(history, max_iter) == text
+
+
+def test_lines_go_to_their_sink_alone(capsys):
+    sink = io.StringIO()
+    with Watcher(1, 8, sink=sink) as watcher:
+        watcher.stage("pretraining")
+        assert watcher.after_round([ROW]) is False
+    assert sink.getvalue() == f"[SPCClustering] pretraining ...\n[SPCClustering] {LINE}\n"
+    assert capsys.readouterr() == ("", "")
+
+
+def test_without_a_terminal_lines_go_to_the_standard_output_of_the_moment(capsys):
+    watcher = Watcher(2, 8)
+    watcher.after_round([ROW])
+    assert capsys.readouterr() == (f"[SPCClustering] {LINE}\n", "")
+
+
+@pytest.mark.parametrize("verbose", [0, False])
+def test_silence_is_the_default_of_verbose_0(verbose, capsys):
+    sink = io.StringIO()
+    with Watcher(verbose, 8, sink=sink) as watcher:
+        watcher.stage("clustering")
+        watcher.after_round([ROW])
+    assert sink.getvalue() == ""
+    assert capsys.readouterr() == ("", "")
+
+
+def pretend_terminal(monkeypatch):
+    stream = io.StringIO()
+    stream.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", stream)
+    return stream
+
+
+def test_on_a_terminal_there_is_a_bar(monkeypatch, capsys):
+    terminal = pretend_terminal(monkeypatch)
+    with Watcher(1, 8) as watcher:
+        assert isinstance(watcher.display, Bar)
+        watcher.stage("pretraining")
+        watcher.after_round([ROW])
+    shown = terminal.getvalue().split("\r")
+    assert any("SPCClustering: pretraining:   0%" in line and "0/9" in line for line in shown)
+    assert "1/9" in shown[-1]
+    assert "12.5 % agreed" in shown[-1]
+    assert capsys.readouterr().out == ""
+
+
+def test_in_a_notebook_there_is_a_bar(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ipykernel", tqdm)
+    with Watcher(1, 8) as watcher:
+        assert isinstance(watcher.display.bar, tqdm.auto.tqdm)
+
+
+def test_without_tqdm_a_terminal_has_lines(monkeypatch):
+    pretend_terminal(monkeypatch)
+    importing = builtins.__import__
+
+    def without_tqdm(name, *args, **kwargs):
+        if name.startswith("tqdm"):
+            raise ImportError(name)
+        return importing(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_tqdm)
+    assert isinstance(Watcher(1, 8).display, Lines)
+
+
+def test_the_bar_is_closed_after_an_error(monkeypatch):
+    pretend_terminal(monkeypatch)
+    with pytest.raises(KeyError), Watcher(1, 8) as watcher:
+        raise KeyError
+    assert watcher.display.bar.disable
+
+
+@pytest.mark.parametrize("answer, stops", [(True, True), (1, True), (None, False), (False, False)])
+def test_the_monitor_decides(answer, stops):
+    histories = []
+
+    def monitor(history):
+        histories.append(history)
+        return answer
+
+    assert Watcher(0, 8, monitor).after_round([ROW]) is stops
+    assert histories == [[ROW]]
