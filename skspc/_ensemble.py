@@ -1,11 +1,10 @@
 """The ensemble: K members in groups, which train side by side."""
 
-import copy
-
 import numpy as np
 import torch
 
 from ._members import ROWS_PER_CHUNK, MemberGroup
+from ._packing import can_be_packed, pack_groups, unpack_groups
 from ._workers import map_side_by_side, run_side_by_side
 
 MEMBERS_PER_CPU_GROUP = 2  # at most as slow a member as other sizes, on images of 8 x 8 and of 16 x 16, and vectors
@@ -36,6 +35,22 @@ class Ensemble:
             MemberGroup(network, input_shape, seed, range(first, min(first + size, n_members)), device, augmentation)
             for first in range(0, n_members, size)
         ]
+
+    @classmethod
+    def of_groups(cls, groups):
+        """Put together groups that were made before."""
+        ensemble = cls.__new__(cls)
+        ensemble.seed, ensemble.n_members = groups[0].seed, sum(len(group.members) for group in groups)
+        ensemble.groups = groups
+        return ensemble
+
+    def __getstate__(self):
+        """Plain values and arrays where that is enough: pickle, joblib and skops then need to know nothing of torch."""
+        return pack_groups(self.groups) if can_be_packed(self.groups) else {"groups": self.groups}
+
+    def __setstate__(self, state):
+        groups = state["groups"] if "groups" in state else unpack_groups(state)
+        self.__dict__.update(vars(Ensemble.of_groups(groups)))
 
     @property
     def latent_size(self):
@@ -136,6 +151,4 @@ class Ensemble:
 
     def to(self, device, dtype=torch.float32):
         """Copy the ensemble to a device and a dtype."""
-        moved = copy.copy(self)
-        moved.groups = [group.to(device, dtype) for group in self.groups]
-        return moved
+        return Ensemble.of_groups([group.to(device, dtype) for group in self.groups])

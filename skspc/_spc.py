@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._device import inference_device, resolve_device
 from ._ensemble import Ensemble
+from ._io import load_model, save_model
 from ._members import plan_training
 from ._progress import make_reporter
 from ._rounds import RoundSettings, label_without_rounds, run_rounds
@@ -316,7 +317,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        return min(self.n_clusters, n_distinct)
+        return int(min(self.n_clusters, n_distinct))
 
     def _round_settings(self, n_rows, clusterer, reducer, device):
         """Parameters, with every "auto" made a figure for ``n_rows`` rows."""
@@ -417,6 +418,66 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         probabilities = self._member_probabilities(self._check_predict_data(X))
         labels = probabilities.mean(axis=0).argmax(axis=1)
         return float(np.mean(probabilities.argmax(axis=2) == labels))
+
+    def save(self, path):
+        """Write the fitted model to one file, from which `load` brings it back.
+
+        The file holds numbers and names, and nothing in it is run by `load`. It is written whole or not at all: on an
+        error a file that stood there before is as it was.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Raises
+        ------
+        TypeError
+            If a parameter is an object of another library, a function or a RandomState, or the network is of one's own:
+            only code could build these again. The message tells what to do.
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        OSError
+            If the file cannot be written; it names ``path``.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from sklearn.datasets import make_blobs
+        >>> from skspc import SPCClustering
+        >>> X, _ = make_blobs(n_samples=60, centers=3, cluster_std=0.3, random_state=0)
+        >>> model = SPCClustering(n_clusters=3, n_estimators=2, max_iter=0, random_state=0).fit(X)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "model.skspc"
+        ...     model.save(path)
+        ...     again = SPCClustering.load(path)
+        >>> bool((again.predict(X) == model.predict(X)).all())
+        True
+        """
+        save_model(self, path)
+
+    @classmethod
+    def load(cls, path):
+        """Read a model that `save` wrote. Nothing in the file is run.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Returns
+        -------
+        model : SPCClustering
+            Fitted, on the CPU: it predicts as it did, and can be fitted again.
+
+        Raises
+        ------
+        ValueError
+            If the file is not a whole, unaltered model of a format that this version reads; the message names the file
+            and what is wrong, or which version to install.
+        OSError
+            If the file cannot be opened.
+        """
+        return load_model(cls, path)
 
     def _predict(self, X):
         return self._member_probabilities(X).mean(axis=0).argmax(axis=1)

@@ -17,11 +17,12 @@ ROWS = [  # top to bottom; a package stands for all its modules
     {"_io"},
     {"_rounds"},
     {"_ensemble", "_validation"},
+    {"_packing"},
     {"_members"},
     {"clusterers", "networks", "augmentations"},
     {"datasets", "metrics"},
     {"_scaling", "_consensus", "_workers"},
-    {"_history", "_progress", "_device", "_seeding", "_constants", "_rows"},
+    {"_history", "_progress", "_device", "_seeding", "_constants", "_rows", "_version"},
 ]
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 
