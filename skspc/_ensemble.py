@@ -10,6 +10,7 @@ import torch
 from ._device import free_memory, release_memory, training_devices
 from ._members import ROWS_PER_CHUNK, MemberGroup
 from ._memory import bytes_of_member, members_at_once
+from ._packing import can_be_packed, pack_groups, unpack_groups
 from ._workers import map_side_by_side, run_elsewhere, run_side_by_side, works_elsewhere
 
 MEMBERS_PER_CPU_GROUP = 2  # at most as slow a member as other sizes, on images of 8 x 8 and of 16 x 16, and vectors
@@ -73,6 +74,22 @@ class Ensemble:
             )
             for index, first in enumerate(firsts)
         ]
+
+    @classmethod
+    def of_groups(cls, groups):
+        """Put together groups that were made before."""
+        ensemble = cls.__new__(cls)
+        ensemble.seed, ensemble.n_members = groups[0].seed, sum(len(group.members) for group in groups)
+        ensemble.groups, ensemble.n_jobs = groups, None
+        return ensemble
+
+    def __getstate__(self):
+        """Plain values and arrays where that is enough: pickle, joblib and skops then need to know nothing of torch."""
+        return pack_groups(self.groups) if can_be_packed(self.groups) else {"groups": self.groups}
+
+    def __setstate__(self, state):
+        groups = state["groups"] if "groups" in state else unpack_groups(state)
+        self.__dict__.update(vars(Ensemble.of_groups(groups)))
 
     @property
     def latent_size(self):

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._checkpoints import Checkpoints, checkpoint_key
 from ._device import inference_device, release_memory, resolve_device, resolve_precision
 from ._ensemble import Ensemble
+from ._io import load_model, save_model
 from ._members import plan_training
 from ._progress import Watcher
 from ._representatives import rank_representatives
@@ -387,7 +388,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        return min(self.n_clusters, n_distinct)
+        return int(min(self.n_clusters, n_distinct))
 
     def _new_ensemble(self, network, input_shape, seed, device, batch_size, augmentation):
         return Ensemble(
@@ -539,6 +540,66 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             labels = probabilities.mean(axis=0).argmax(axis=1)
             agreeing += int(np.sum(probabilities.argmax(axis=2) == labels))
         return agreeing / (len(X) * self.n_estimators)
+
+    def save(self, path):
+        """Write the fitted model to one file, from which `load` brings it back.
+
+        The file holds numbers and names, and nothing in it is run by `load`. It is written whole or not at all: on an
+        error a file that stood there before is as it was.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Raises
+        ------
+        TypeError
+            If a parameter is an object of another library, a function or a RandomState, or the network is of one's own:
+            only code could build these again. The message tells what to do.
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        OSError
+            If the file cannot be written; it names ``path``.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from sklearn.datasets import make_blobs
+        >>> from skspc import SPCClustering
+        >>> X, _ = make_blobs(n_samples=60, centers=3, cluster_std=0.3, random_state=0)
+        >>> model = SPCClustering(n_clusters=3, n_estimators=2, max_iter=0, random_state=0).fit(X)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "model.skspc"
+        ...     model.save(path)
+        ...     again = SPCClustering.load(path)
+        >>> bool((again.predict(X) == model.predict(X)).all())
+        True
+        """
+        save_model(self, path)
+
+    @classmethod
+    def load(cls, path):
+        """Read a model that `save` wrote. Nothing in the file is run.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Returns
+        -------
+        model : SPCClustering
+            Fitted, on the CPU: it predicts as it did, and can be fitted again.
+
+        Raises
+        ------
+        ValueError
+            If the file is not a whole, unaltered model of a format that this version reads; the message names the file
+            and what is wrong, or which version to install.
+        OSError
+            If the file cannot be opened.
+        """
+        return load_model(cls, path)
 
     def _predict(self, X):
         return self._probabilities(X).argmax(axis=1)

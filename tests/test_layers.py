@@ -12,11 +12,12 @@ import skspc
 ROOT = Path(skspc.__file__).parent
 ROWS = [  # top to bottom; a package stands for all its modules
     {"__init__"},
-    {"plotting"},
+    {"plotting", "export"},
     {"_spc"},
     {"_io", "_checkpoints"},
     {"_rounds"},
     {"_ensemble", "_validation"},
+    {"_packing"},
     {"_members", "_memory"},
     {"clusterers", "networks", "augmentations"},
     {"datasets", "metrics"},
@@ -174,7 +175,7 @@ def test_consensus_is_numpy_and_scipy_only():
 @pytest.mark.parametrize("name", sorted(read_package()))
 def test_optional_packages_are_imported_late(name):
     imported = top_level_names(imports_on_loading(read_package()[name]))
-    assert imported.isdisjoint({"matplotlib", "pandas", "tqdm", "umap"})
+    assert imported.isdisjoint({"matplotlib", "pandas", "tqdm", "umap", "onnx", "onnxscript"})
 
 
 def test_an_early_import_is_told_from_a_late_one():

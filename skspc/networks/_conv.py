@@ -99,10 +99,17 @@ class ConvAutoencoder(nn.Module):
     def __init__(self, input_shape, channels, convolutions_per_stage, latent_size, generators):
         super().__init__()
         n_channels, height, width = input_shape
+        self.input_shape = tuple(input_shape)
         self.n_members = len(generators)
         self.latent_size = latent_size
         sizes = stage_sizes(height, width, len(channels))
-        widths = [n_channels, *channels[: len(sizes) - 1]]
+        channels = tuple(channels[: len(sizes) - 1])
+        self.sizes = {
+            "latent_size": latent_size,
+            "channels": channels,
+            "convolutions_per_stage": convolutions_per_stage,
+        }
+        widths = [n_channels, *channels]
         self.map_shape = (widths[-1], *sizes[-1])
         n_flat = math.prod(self.map_shape)
 

@@ -64,6 +64,7 @@ class MLPAutoencoder(nn.Module):
         super().__init__()
         self.input_shape = tuple(input_shape)
         self.latent_size = latent_size
+        self.sizes = {"latent_size": latent_size, "hidden": tuple(hidden)}
         n_inputs = 1
         for length in input_shape:
             n_inputs *= length
