@@ -25,7 +25,8 @@ from skspc import SPCClustering
 images = load_digits().images
 print("fitting", flush=True)
 model = SPCClustering(
-    10, n_estimators=2, pretrain_epochs=5, epochs=3, max_iter=3, n_iter_no_change=9, random_state=0, checkpoint=sys.argv[1]
+    10, n_estimators=2, pretrain_epochs=5, epochs=3, max_iter=3, n_iter_no_change=9, random_state=0,
+    checkpoint=sys.argv[1],
 ).fit(images, monitor=lambda history: print(len(history), flush=True))
 np.save(sys.argv[2], model.member_labels_)
 """
