@@ -54,6 +54,22 @@ def free_memory(device):
     return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
 
 
+def memory_beside_rows(device, n_row_bytes):
+    """Bytes free on a CUDA device once `place_rows` has put rows there; None for others."""
+    free = free_memory(device)
+    return free if free is None or n_row_bytes > RESIDENT_SHARE * free else free - n_row_bytes
+
+
+@contextmanager
+def reproducible(device):
+    """Let cuDNN sum in the same order each time, so that a seed gives the same weights."""
+    if device.type != "cuda":
+        yield
+        return
+    with torch.backends.cudnn.flags(deterministic=True, benchmark=False, allow_tf32=torch.backends.cudnn.allow_tf32):
+        yield
+
+
 def release_memory(device):
     """Give back to the device what torch keeps for later."""
     if device.type == "cuda":

@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, St
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._checkpoints import Checkpoints, checkpoint_key
-from ._device import inference_device, release_memory, resolve_device, resolve_precision
+from ._device import inference_device, release_memory, reproducible, resolve_device, resolve_precision
 from ._ensemble import Ensemble
 from ._io import load_model, save_model
 from ._members import plan_training
@@ -125,8 +125,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         elsewhere.
     checkpoint : str or path-like, default=None
         Folder for checkpoints, written after pretraining and after each round. A fit that was stopped goes on where it
-        was when it is started again with the same rows and parameters, and ends with the same labels. Each fit has a
-        folder of its own inside, which is removed when the fit has come to its end by itself.
+        was when it is started again with the same rows, parameters and versions of libraries, and ends with the same
+        labels. Each such fit has a folder of its own inside, which is removed when it has come to its end by itself;
+        two equal fits must not run at once. The monitor is not asked again about rounds before.
 
     Attributes
     ----------
@@ -196,7 +197,11 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "device": [str, torch.device],
         "precision": [StrOptions({"auto", "float32", "bfloat16"})],
-        "n_jobs": [Integral, None],
+        "n_jobs": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+            None,
+        ],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "checkpoint": [str, PathLike, None],
@@ -283,7 +288,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             If X is not finite, has fewer rows than clusters or fewer than two, or if a parameter does not fit X or this
             machine; before any training.
         TypeError
-            If X is sparse, or a clusterer, reducer or network lacks a method.
+            If X is sparse, a clusterer, reducer or network lacks a method, or ``monitor`` cannot be called.
         FloatingPointError
             If the training of all members diverged before the first clustering.
         OSError
@@ -302,7 +307,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         clusterer, reducer = get_clusterer(self.clusterer), get_reducer(self.reducer)
         check_parts(clusterer, reducer, self.n_clusters, device)
         seed = draw_seed(self.random_state)
-        checkpoints = self._open_checkpoints(X, device)
+        checkpoints = self._open_checkpoints(X, image_shape, device)
         stored = checkpoints.stored_seed()
         seed = seed if stored is None else stored
 
@@ -312,10 +317,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         fit_scaling = fit_vector_scaling if image_shape is None else fit_image_scaling
         scaling = fit_scaling(distinct, image_shape or (X.shape[1],))
         settings = self._round_settings(len(first), clusterer, reducer, device)
-        batch_size = settings.pretraining.batch_size
-        ensemble = self._new_ensemble(network, scaling.input_shape, seed, device, batch_size, augmentation)
         rows = scaling.training_rows(distinct)
-        with sent_once(rows), Watcher(self.verbose, self.max_iter, monitor) as watcher:
+        ensemble = self._new_ensemble(network, rows, seed, device, settings.pretraining.batch_size, augmentation)
+        with sent_once(rows), reproducible(device), Watcher(self.verbose, self.max_iter, monitor) as watcher:
             if n_clusters in (1, len(first)):
                 labels = np.arange(len(first)) % n_clusters
                 result = label_without_rounds(rows, ensemble, labels, settings, watcher)
@@ -324,20 +328,21 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self._store(result, inverse)
         self._image_shape, self._scaling = image_shape, scaling
         self._ensemble = ensemble.to(torch.device("cpu"))
-        release_memory(device)
+        del ensemble
         self._store_predictions(distinct, inverse)
+        release_memory(device)
         self._end(result, checkpoints)
         return self
 
-    def _open_checkpoints(self, X, device):
+    def _open_checkpoints(self, X, image_shape, device):
         if self.checkpoint is None:
             return Checkpoints(None)
         changing_nothing = ("checkpoint", "n_jobs", "verbose", "device")
         parameters = {
             name: value for name, value in self.get_params(deep=False).items() if name not in changing_nothing
         }
-        versions = {"skspc": __version__, "torch": torch.__version__, "device": device.type}
-        return Checkpoints(self.checkpoint, checkpoint_key(X, parameters, versions))
+        circumstances = {"skspc": __version__, "image_shape": image_shape, "device": device.type}
+        return Checkpoints(self.checkpoint, checkpoint_key(X, parameters, circumstances))
 
     def _store_predictions(self, distinct, inverse):
         probabilities = self._probabilities(distinct)
@@ -355,7 +360,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 f"The fit was interrupted after {self.n_iter_} clusterings. The model is fitted to the best of them, "
                 f"round {self.best_iter_}.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         finally:
             raise KeyboardInterrupt
@@ -390,14 +395,15 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             )
         return int(min(self.n_clusters, n_distinct))
 
-    def _new_ensemble(self, network, input_shape, seed, device, batch_size, augmentation):
+    def _new_ensemble(self, network, rows, seed, device, batch_size, augmentation):
         return Ensemble(
             network,
-            input_shape,
+            rows.shape[1:],
             seed,
             self.n_estimators,
             device,
             batch_size=batch_size,
+            n_row_bytes=rows.nbytes,
             augmentation=augmentation,
             precision=resolve_precision(self.precision),
             n_jobs=jobs_at_once(self.n_jobs),
@@ -539,7 +545,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         for _, probabilities in self._infer(X):
             labels = probabilities.mean(axis=0).argmax(axis=1)
             agreeing += int(np.sum(probabilities.argmax(axis=2) == labels))
-        return agreeing / (len(X) * self.n_estimators)
+        return agreeing / (len(X) * self._ensemble.n_members)
 
     def save(self, path):
         """Write the fitted model to one file, from which `load` brings it back.
@@ -619,4 +625,4 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     @property
     def _n_features_out(self):
-        return self.n_estimators * self._ensemble.latent_size
+        return self._ensemble.n_members * self._ensemble.latent_size

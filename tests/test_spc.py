@@ -599,3 +599,16 @@ def test_digits_are_clustered_far_better_than_by_kmeans():
     model = SPCClustering(10, image_shape=(8, 8), random_state=0, **settings).fit(X)
     assert clustering_accuracy(y, model.labels_) > 0.88  # KMeans: 0.79
     assert clustering_accuracy(y[model.agreed_], model.labels_[model.agreed_]) > 0.95
+
+
+def test_parameters_changed_after_the_fit_change_no_prediction(blobs, quick):
+    model = SPCClustering(3, **quick).fit(blobs[0])
+    score, names = model.score(blobs[0]), model.get_feature_names_out().tolist()
+    model.set_params(n_estimators=7)
+    assert model.score(blobs[0]) == score
+    assert model.get_feature_names_out().tolist() == names
+
+
+def test_no_jobs_at_all_are_refused(blobs):
+    with pytest.raises(ValueError, match="The 'n_jobs' parameter .* Got 0 instead"):
+        SPCClustering(3, n_jobs=0).fit(blobs[0])
