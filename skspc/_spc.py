@@ -29,11 +29,11 @@ from ._rows import distinct_rows
 from ._scaling import fit_image_scaling, fit_vector_scaling
 from ._seeding import draw_seed
 from ._validation import (
+    as_numbers,
     check_image_shape,
     check_n_samples,
     choose_network,
     flatten_images,
-    without_padding,
 )
 from ._version import __version__
 from ._workers import jobs_at_once, sent_once
@@ -280,8 +280,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Raises
         ------
         ValueError
-            If X is not finite, has fewer rows than clusters or fewer than two, or if a parameter does not fit X or this
-            machine; before any training.
+            If X is not finite or holds what is no number, has fewer rows than clusters or fewer than two, or if a
+            parameter does not fit X or this machine; before any training.
         TypeError
             If X is sparse, or a clusterer, reducer or network lacks a method.
         FloatingPointError
@@ -363,7 +363,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _check_fit_data(self, X):
         """Validate X as rows of numbers, and settle the image shape."""
         X, implied = flatten_images(X)
-        X = without_padding(validate_data(self, X, dtype="numeric", ensure_min_samples=1))
+        X = as_numbers(validate_data(self, X, dtype="numeric", ensure_min_samples=1))
         check_n_samples(len(X), self.n_clusters)
         return X, check_image_shape(self.image_shape, implied, X.shape[1])
 
@@ -375,7 +375,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 f"X has images of shape {implied} as (channels, height, width), but SPCClustering was fitted on "
                 f"images of shape {self._image_shape}. Pass images of that shape, or flattened rows."
             )
-        return without_padding(validate_data(self, X, dtype="numeric", reset=False))
+        return as_numbers(validate_data(self, X, dtype="numeric", reset=False))
 
     def _attainable_n_clusters(self, n_distinct):
         """n_clusters, or the number of distinct rows where these are fewer."""
