@@ -538,7 +538,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Returns
         -------
         score : float
-            Between 1 / K and 1.
+            Between 0 and 1.
         """
         agreeing = 0
         X = self._check_predict_data(X)
