@@ -1,7 +1,7 @@
 """The one door to torch devices, and from numpy to torch and back."""
 
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import torch
@@ -91,6 +91,23 @@ def resolve_precision(precision):
     return torch.bfloat16 if precision == "bfloat16" else torch.float32
 
 
+@contextmanager
+def own_torch_modes():
+    """Compute in torch's ordinary modes, whatever the caller's: no_grad, inference, autocast, another default device.
+
+    These are modes of the thread, and its own again afterwards. (The default dtype is the whole process's: it is not
+    touched, and nothing here goes by it.)
+    """
+    with ExitStack() as modes:
+        modes.enter_context(torch.inference_mode(False))
+        modes.enter_context(torch.enable_grad())
+        for device in ("cpu", *["cuda"] * torch.cuda.is_available()):
+            modes.enter_context(torch.autocast(device, enabled=False))
+        if torch.get_default_device().type != "cpu":  # setting it costs time at each operation
+            modes.enter_context(torch.device("cpu"))
+        yield
+
+
 def place_rows(X, device):
     """Rows where batches are taken from: on the device if they fit there, else where they are.
 
@@ -127,7 +144,7 @@ def take_rows(X, index, device):
         batch = to_tensor(X[index if isinstance(index, slice) else to_numpy(index)], device)
     else:
         batch = X[index]
-    return batch / 127.5 - 1 if batch.dtype == torch.uint8 else batch
+    return batch.float() / 127.5 - 1 if batch.dtype == torch.uint8 else batch
 
 
 def inference_device(device):

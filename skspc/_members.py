@@ -207,7 +207,7 @@ class MemberGroup:
         if self.network.noise == 0:
             return latents
         spread = latents.detach().std(dim=1, keepdim=True)
-        draws = torch.randn(latents.shape, generator=generator, device=self.device)
+        draws = torch.randn(latents.shape, generator=generator, device=self.device, dtype=torch.float32)
         return latents + self.network.noise * spread * draws
 
     def _optimise(self, batch_losses, parameters, n_rows, plan, stage):

@@ -65,7 +65,7 @@ def fit_vector_scaling(X, input_shape):
     """Learn to standardise each feature; a constant feature becomes zero."""
     unit = np.abs(X, dtype=np.float64).max(axis=0)
     unit[unit == 0] = 1.0
-    relative = X / unit
+    relative = np.divide(X, unit, order="C")  # in one order: the last digits of sums depend on it
     mean, deviation = relative.mean(axis=0), relative.std(axis=0)
     # Below this, a deviation is the rounding of a constant.
     deviation[deviation <= 10 * np.finfo(np.float64).eps] = 1.0

@@ -18,7 +18,14 @@ from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, St
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._checkpoints import Checkpoints, checkpoint_key
-from ._device import inference_device, release_memory, reproducible, resolve_device, resolve_precision
+from ._device import (
+    inference_device,
+    own_torch_modes,
+    release_memory,
+    reproducible,
+    resolve_device,
+    resolve_precision,
+)
 from ._ensemble import Ensemble
 from ._io import load_model, save_model
 from ._members import plan_training
@@ -29,11 +36,11 @@ from ._rows import distinct_rows
 from ._scaling import fit_image_scaling, fit_vector_scaling
 from ._seeding import draw_seed
 from ._validation import (
+    as_numbers,
     check_image_shape,
     check_n_samples,
     choose_network,
     flatten_images,
-    without_padding,
 )
 from ._version import __version__
 from ._workers import jobs_at_once, sent_once
@@ -266,6 +273,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return tags
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @own_torch_modes()
     def fit(self, X, y=None, *, monitor=None):
         """Cluster X.
 
@@ -285,10 +293,11 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Raises
         ------
         ValueError
-            If X is not finite, has fewer rows than clusters or fewer than two, or if a parameter does not fit X or this
-            machine; before any training.
+            If X is not finite or holds what is no number, has fewer rows than clusters or fewer than two, or if a
+            parameter does not fit X or this machine; before any training.
         TypeError
-            If X is sparse, a clusterer, reducer or network lacks a method, or ``monitor`` cannot be called.
+            If X is sparse, or has times beside numbers; if a clusterer, reducer or network lacks a method; if ``monitor``
+            cannot be called.
         FloatingPointError
             If the training of all members diverged before the first clustering.
         OSError
@@ -368,7 +377,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _check_fit_data(self, X):
         """Validate X as rows of numbers, and settle the image shape."""
         X, implied = flatten_images(X)
-        X = without_padding(validate_data(self, X, dtype="numeric", ensure_min_samples=1))
+        X = self._check_rows(X)
         check_n_samples(len(X), self.n_clusters)
         return X, check_image_shape(self.image_shape, implied, X.shape[1])
 
@@ -380,7 +389,12 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 f"X has images of shape {implied} as (channels, height, width), but SPCClustering was fitted on "
                 f"images of shape {self._image_shape}. Pass images of that shape, or flattened rows."
             )
-        return without_padding(validate_data(self, X, dtype="numeric", reset=False))
+        return self._check_rows(X, reset=False)
+
+    def _check_rows(self, X, reset=True):
+        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums up all of X, to see whether it is finite
+            X = validate_data(self, X, dtype="numeric", reset=reset)
+        return as_numbers(X)
 
     def _attainable_n_clusters(self, n_distinct):
         """n_clusters, or the number of distinct rows where these are fewer."""
@@ -538,7 +552,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Returns
         -------
         score : float
-            Between 1 / K and 1.
+            Between 0 and 1.
         """
         agreeing = 0
         X = self._check_predict_data(X)
@@ -618,10 +632,13 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         A row's result does not depend on the rows beside it beyond the last digits of float64.
         """
-        ensemble = self._ensemble.for_inference(inference_device(self.device))
+        with own_torch_modes():
+            ensemble = self._ensemble.for_inference(inference_device(self.device))
         for start in range(0, len(X), ROWS_AT_ONCE):
-            latents = ensemble.encode(self._scaling.apply(X[start : start + ROWS_AT_ONCE], np.float64))
-            yield latents, ensemble.classify(latents)
+            with own_torch_modes():
+                latents = ensemble.encode(self._scaling.apply(X[start : start + ROWS_AT_ONCE], np.float64))
+                probabilities = ensemble.classify(latents)
+            yield latents, probabilities
 
     @property
     def _n_features_out(self):

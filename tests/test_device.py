@@ -8,7 +8,14 @@ import pytest
 import torch
 
 from skspc import _device
-from skspc._device import VALUES_PER_THREAD, inference_device, resolve_device, threads_shared, to_numpy
+from skspc._device import (
+    VALUES_PER_THREAD,
+    inference_device,
+    own_torch_modes,
+    resolve_device,
+    threads_shared,
+    to_numpy,
+)
 
 
 @pytest.fixture
@@ -204,3 +211,26 @@ def test_cudnn_is_made_repeatable_for_a_while():
     assert torch.backends.cudnn.deterministic is before
     with _device.reproducible(torch.device("cpu")):
         assert torch.backends.cudnn.deterministic is before
+
+
+# The caller's modes of torch
+
+
+def modes():
+    return torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu")
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16), lambda: torch.device("meta")],
+    ids=["no_grad", "inference", "autocast", "device"],
+)
+def test_modes_are_ordinary_inside_and_the_callers_again(mode):
+    with mode():
+        before, device = modes(), torch.get_default_device()
+        with own_torch_modes():
+            assert modes() == (True, False, False)
+            assert torch.zeros(1).device == torch.device("cpu")
+        assert modes() == before
+        assert torch.get_default_device() == device
+    assert modes() == (True, False, False)

@@ -554,6 +554,7 @@ class NoWeights:
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.5])
+@pytest.mark.case("reproducibility", "training on one thread and on many", origin="umap#1080, #1108")
 def test_the_number_of_threads_changes_nothing(noise):
     X, (targets, selected) = make_rows(), make_targets(5)
     states, losses = [], []
@@ -599,6 +600,9 @@ def test_members_are_dealt_to_all_devices(monkeypatch):
     ]
 
 
+@pytest.mark.case(
+    "plumbing", "more members than fit into the memory of a GPU", origin="sentence-transformers#1323; deepcluster#38"
+)
 def test_members_are_split_into_groups_that_fit_into_the_memory(monkeypatch):
     monkeypatch.setattr(_ensemble, "training_devices", lambda device: [torch.device("meta", i) for i in range(2)])
     monkeypatch.setattr(_ensemble, "bytes_of_member", lambda network, shape, batch_size: 10 * batch_size)
@@ -650,6 +654,9 @@ def too_large_above(n_members, monkeypatch):
     monkeypatch.setattr(MemberGroup, "_optimise", limited)
 
 
+@pytest.mark.case(
+    "plumbing", "a GPU that runs out of memory in training", origin="sentence-transformers#1323; deepcluster#38"
+)
 def test_a_group_that_runs_out_of_memory_trains_on_in_halves(monkeypatch):
     X, (targets, selected) = make_rows(), make_targets(5)
     expected, halved = make_ensemble(5), one_group(5)
@@ -689,6 +696,7 @@ def test_a_single_group_is_all_members():
     assert are_equal(ensemble.snapshot(), weights(ensemble.groups[0].autoencoder))
 
 
+@pytest.mark.case("plumbing", "a GPU with too little memory for one member", origin="kmcuda#21")
 def test_one_member_that_runs_out_of_memory_says_what_to_lower(monkeypatch):
     too_large_above(0, monkeypatch)
     with pytest.raises(
