@@ -1,6 +1,5 @@
 """Configuration of the site: `make docs` builds it."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import skspc
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(Path(__file__).parent))  # for story_order
-os.environ.setdefault("OMP_NUM_THREADS", str(os.cpu_count() or 1))
 
 project = "skspc"
 author = "The skspc developers"

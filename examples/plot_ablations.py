@@ -2,9 +2,10 @@
 What each part is worth
 =======================
 
-**ROUNDED FINDING**
+**On 500 digits the rounds do not pay: 92 and 96 % are right before them, 86 and 93 % after. Least right are rounds
+without reconstruction, 85 and 89 %, and k-means on the latents without UMAP, 86 % twice.**
 
-Parts of the method are taken out one at a time. Two seeds of 600 digits settle no difference of a point or two; the
+Parts of the method are taken out one at a time. Two seeds of 500 digits settle no difference of a point or two; the
 tables of whole data sets are on the page of results.
 """
 
@@ -16,7 +17,7 @@ from skspc import SPCClustering
 from skspc.metrics import clustering_accuracy
 
 digits = load_digits()
-images, y = digits.images[:600], digits.target[:600]
+images, y = digits.images[:500], digits.target[:500]
 
 VARIANTS = {
     "whole method": {},

@@ -2,7 +2,8 @@
 Augmentation must fit the images
 ================================
 
-**ROUNDED FINDING**
+**Small turns and shifts neither help nor harm on 800 tiny digits (both 90 %). Shifts of a quarter of the image and
+turns by 45 degrees cost 18 points.**
 
 With ``augmentation="affine"`` each batch sees its images a little turned, moved, stretched and slanted, and
 reconstructs them as it sees them. Labelling and prediction see images as they are.

@@ -2,7 +2,8 @@
 A clusterer of one's own
 ========================
 
-**ROUNDED FINDING**
+**A clusterer of fifteen lines that knows the clusters to be of equal size has 92 % right: as many as HDBSCAN, and 7
+points more than plain k-means, of which it is made.**
 
 Anything with ``fit_predict`` can label the latents. This one is k-means whose clusters all have the same size: each
 row has a seat to itself, N / C of them in each cluster, and rows are seated at the least total distance.
@@ -41,7 +42,7 @@ class BalancedKMeans(ClusterMixin, BaseEstimator):
 
 # %%
 # ``n_clusters`` and ``random_state`` are set by ``SPCClustering``, because ``BaseEstimator`` lists them as parameters.
-# The digits are nearly of equal sizes, 57 to 62 rows each here: knowledge that a clusterer may use, as long as it is
+# The digits are nearly of equal sizes, 57 to 63 rows each here: knowledge that a clusterer may use, as long as it is
 # true.
 
 digits = load_digits()

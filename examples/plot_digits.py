@@ -140,7 +140,7 @@ def main():
     print_comparison(outcomes, digits)
     print_doubt(model, right_rows(digits, model.labels_))
     draw(model, images, digits, arguments.seed).savefig(arguments.output, dpi=120)
-    print(f"\nPicture: {arguments.output.resolve()}")
+    print(f"\nPicture: {arguments.output}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 Training dynamics
 =================
 
-**ROUNDED FINDING**
+**Three rounds bring the agreed rows from 83 % to 93 %. Accuracy stays at 92 %: what the rounds sharpen here is doubt. Of
+the rows doubted before the first round 61 % are right, of those doubted at the end 23 %.**
 
 Agreement is what a fit goes by: it stops when agreement stops growing, and keeps the round with most of it. Only a
 look at the classes, which a fit never takes, shows whether accuracy grew with it.
@@ -17,13 +18,13 @@ from skspc.metrics import right_rows
 from skspc.plotting import TrainingDynamicsDisplay
 
 digits = load_digits()
-images, y = digits.images[:800], digits.target[:800]
+images, y = digits.images[:600], digits.target[:600]
 
 # %%
 # A fit keeps the labels of its best round only. With an int as ``random_state`` a fit with a smaller ``max_iter`` is
 # the beginning of a longer one, so that shorter fits give the rounds before.
 
-fits = [SPCClustering(10, n_estimators=3, max_iter=n, random_state=0).fit(images) for n in range(5)]
+fits = [SPCClustering(10, n_estimators=3, max_iter=n, random_state=0).fit(images) for n in range(4)]
 history = fits[-1].history_
 
 print("round  agreed (%)  seconds of training, of labelling")
@@ -49,7 +50,7 @@ TrainingDynamicsDisplay.from_predictions(
 # %%
 # What the members say
 # --------------------
-# ``member_labels_`` has each labelling of the best round. The vote is more accurate than most of its voters.
+# ``member_labels_`` has each labelling of the best round, noise included, which no label of the vote is.
 
 best = fits[-1]
 of_members = [100 * right_rows(y, labels).mean() for labels in best.member_labels_]

@@ -2,7 +2,8 @@
 Pipeline and GridSearchCV
 =========================
 
-**ROUNDED FINDING**
+**The search takes 8 components, on which the members agree most. Most accurate are 16: 82 % against 77 %. A score
+without classes tells how sure the ensemble is, not how right.**
 
 ``SPCClustering`` goes to the end of a ``Pipeline``. A grid search without y ranks settings by ``score``: the share of
 the members' classifiers that agree with ``predict`` on rows that were held out.

@@ -2,7 +2,8 @@
 Embeddings of text
 ==================
 
-**ROUNDED FINDING**
+**The labellings agree on 29 % of the texts only, but 95 % of these are in the cluster of their subject; of all texts
+74 % are, against 67 % by k-means. Agreement finds the part that is clear.**
 
 Texts become vectors first; those are clustered like any others. A sentence encoder would make better vectors than the
 TF-IDF and SVD of this example, which needs no download: its texts are the docstrings of SciPy's functions and classes,
@@ -29,14 +30,14 @@ from skspc.plotting import ConfusionDisplay
 # %%
 # Texts
 # -----
-# Names of packages and code are taken out: they would give the answer away.
+# Names of subpackages are taken out: they would give the answer away. Notes too, many of which are the same everywhere.
 
 SUBPACKAGES = ["linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special", "stats"]
 
 
 def prose(docstring):
-    """Words of a docstring up to its examples, without names of subpackages."""
-    text = docstring.split("Examples\n")[0].lower()
+    """Words of a docstring up to its notes and examples, without names of subpackages."""
+    text = re.split(r"\n *(?:Notes|Examples|References)\n", docstring)[0].lower()
     return re.sub(rf"scipy|{'|'.join(SUBPACKAGES)}|[^a-z\s]", " ", text)
 
 
@@ -45,8 +46,8 @@ for subject in SUBPACKAGES:
     module = importlib.import_module(f"scipy.{subject}")
     for name in module.__all__:
         thing = getattr(module, name)
-        documented = inspect.isclass(thing) or callable(thing)
-        if documented and len(words := prose(thing.__doc__ or "").split()) >= 30:
+        documented = inspect.isclass(thing) or inspect.isfunction(thing) or isinstance(thing, np.ufunc)
+        if documented and len(words := prose(thing.__doc__ or "").split()) >= 20:
             texts.append(" ".join(words))
             subjects.append(subject)
 print(f"SciPy {scipy.__version__}: {len(texts)} texts of {len(SUBPACKAGES)} subjects")
@@ -57,8 +58,8 @@ print(f"SciPy {scipy.__version__}: {len(texts)} texts of {len(SUBPACKAGES)} subj
 # ``Normalizer`` gives all vectors one length, so that distances are those of the angle between them.
 
 embed = make_pipeline(
-    TfidfVectorizer(sublinear_tf=True, min_df=3, stop_words="english"),
-    TruncatedSVD(50, random_state=0),
+    TfidfVectorizer(sublinear_tf=True, min_df=3, max_df=0.3, stop_words="english"),
+    TruncatedSVD(20, random_state=0),
     Normalizer(),
 )
 X = embed.fit_transform(texts)

@@ -14,7 +14,7 @@ def to_onnx(model, path):
     """Write the predictor of a fitted model as an ONNX file.
 
     The graph takes ``X`` of shape (N, n_features), float64 and with any N (images flattened), and returns
-    ``probabilities`` of shape (N, n_clusters_), float32: those of `SPCClustering.predict_proba` but for rounding.
+    ``probabilities`` of shape ``(N, n_clusters_)``, float32: those of `SPCClustering.predict_proba` but for rounding.
 
     Parameters
     ----------

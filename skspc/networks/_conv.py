@@ -72,7 +72,7 @@ class ConvNetwork(BaseEstimator):
         Returns
         -------
         autoencoder : torch.nn.Module
-            With ``encode``: (K, B, C, H, W) -> (K, B, m) and ``decode`` back.
+            With ``encode``: ``(K, B, C, H, W)`` to ``(K, B, m)``, and ``decode`` back.
         """
         check_sizes("channels", self.channels)
         n_convolutions = self.convolutions_per_stage
