@@ -5,7 +5,7 @@ What each part is worth
 **On 500 digits the rounds do not pay: 92 and 96 % are right before them, 86 and 93 % after. Least right are rounds
 without reconstruction, 85 and 89 %, and k-means on the latents without UMAP, 86 % twice.**
 
-Parts of the method are taken out one at a time. Two seeds of 500 digits settle no difference of a point or two; the
+Parts of the method are taken out one at a time. Two seeds of 500 digits settle no difference of a few points; the
 tables of whole data sets are on the page of results.
 """
 

@@ -9,6 +9,8 @@ from torch import nn
 
 from ._files import write_atomically
 
+__all__ = ["to_onnx"]
+
 
 def to_onnx(model, path):
     """Write the predictor of a fitted model as an ONNX file.

@@ -51,6 +51,11 @@ class MLPNetwork(BaseEstimator):
         -------
         autoencoder : torch.nn.Module
             With ``encode``: ``(K, B, *input_shape)`` to ``(K, B, m)``, and ``decode`` back.
+
+        Raises
+        ------
+        ValueError
+            If a size is no whole number from 1 up.
         """
         check_sizes("hidden", self.hidden)
         latent_size = default_latent_size(self.latent_size, input_shape)
