@@ -31,6 +31,7 @@ suppress_warnings = ["config.cache"]
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings tell types
 numpydoc_show_class_members = False
+toc_object_entries_show_parents = "hide"
 numpydoc_xref_param_type = False
 
 # Markdown
