@@ -1,6 +1,7 @@
-# Both commands create .venv once and reuse it. `make test TORCH=torch==2.13.0` picks a build of torch first.
+# All commands create .venv once and reuse it. `make test TORCH=torch==2.13.0` picks a build of torch first.
 PYTHON ?= python3
 TORCH ?=
+GALLERY ?=
 BIN := .venv/bin
 
 # What `make reproduce` has measured. To add to the committed rows: make reproduce-full RESULTS=benchmarks/results.jsonl
@@ -10,7 +11,7 @@ LIMIT ?=
 MEASURE = $(BIN)/python benchmarks/reproduce.py --results $(RESULTS) $(LIMIT)
 QUICK_METHODS := kmeans umap-gmm umap-hdbscan n2d spc
 
-.PHONY: demo test lint reproduce reproduce-full clean
+.PHONY: demo test lint docs reproduce reproduce-full clean
 
 demo: .venv/.installed-demo
 	$(BIN)/python examples/plot_digits.py
@@ -22,6 +23,10 @@ lint: .venv/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The site, in docs/_build/html. GALLERY=trust runs that example alone, GALLERY=none runs none.
+docs: .venv/.installed-docs
+	MPLBACKEND=agg $(BIN)/sphinx-build -W --keep-going -j 1 $(if $(GALLERY),-D sphinx_gallery_conf.filename_pattern=plot_$(GALLERY)) docs docs/_build/html
 
 # One seed of USPS and five of digits: meant for under 30 minutes on two cores.
 reproduce: .venv/.installed-demo
@@ -49,5 +54,9 @@ reproduce-full: .venv/.installed-demo
 	$(BIN)/pip install -e ".[plot,test]"
 	touch $@ .venv/.installed-demo
 
+.venv/.installed-docs: .venv/bin/python setup.cfg
+	$(BIN)/pip install -e ".[docs]"
+	touch $@ .venv/.installed-demo
+
 clean:
-	rm -rf .venv build *.egg-info
+	rm -rf .venv build dist *.egg-info docs/_build docs/gallery docs/generated docs/sg_execution_times.rst

@@ -1,8 +1,15 @@
-"""Cluster scikit-learn's handwritten digits three ways, compare them, and draw what SPCClustering found.
+"""
+Handwritten digits, three ways
+==============================
+
+**k-means on the pixels has 79 % of scikit-learn's digits right, UMAP + HDBSCAN 87 %, and** ``SPCClustering`` **95 %.
+It takes a minute where they take seconds, and tells which rows to doubt.**
+
+This is what ``make demo`` runs. By hand, with other settings::
 
     python examples/plot_digits.py [--output digits.png] [--seed 0] [--n-estimators 5]
 
-The digits' labels are read only after a method has finished, to score it.
+The digits' classes are read only after a method has finished, to score it.
 """
 
 import argparse
@@ -14,15 +21,13 @@ from pathlib import Path
 import hdbscan
 import numpy as np
 import umap
-from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import normalized_mutual_info_score
-from sklearn.metrics.cluster import contingency_matrix
 
 from skspc import SPCClustering
-from skspc.clusterers import UMAPReducer
-from skspc.metrics import clustering_accuracy
+from skspc.metrics import clustering_accuracy, right_rows
+from skspc.plotting import ClusterGalleryDisplay, EmbeddingDisplay, TrainingDynamicsDisplay
 
 N_CLUSTERS = 10
 NOISE = -1
@@ -30,7 +35,10 @@ NOTE = """\
 Accuracy is under the best one-to-one matching of clusters to digits. HDBSCAN's noise counts as wrong in the
 accuracy, and as one more cluster in the NMI. Seconds leave imports out, but include what numba compiles at its
 first use in a process: whoever runs first pays for it, here UMAP + HDBSCAN and not SPCClustering."""
-DARK, RIGHT, WRONG = "#333333", "#4c72b0", "#dd8452"
+
+# %%
+# The three methods
+# -----------------
 
 
 @dataclass(frozen=True)
@@ -60,17 +68,23 @@ def timed(method, cluster, *arguments):
     return Outcome(method, labels, time.perf_counter() - start)
 
 
+# %%
+# What they found
+# ---------------
+
+
 def print_comparison(outcomes, digits):
-    """Print one row a method."""
-    print(f"\n{'method':<26}{'accuracy':>10}{'NMI':>8}{'clusters':>10}{'noise':>9}{'seconds':>10}")
+    """Print one line a method."""
+    print(f"\n{'method':<26}{'accuracy':>9}{'NMI':>7}{'clusters':>10}{'noise':>7}{'seconds':>10}")
     for outcome in outcomes:
-        accuracy = clustering_accuracy(digits, outcome.labels)
-        nmi = normalized_mutual_info_score(digits, outcome.labels)
-        noise = np.mean(outcome.labels == NOISE)
-        n_clusters = outcome.labels.max() + 1
+        noise = outcome.labels == NOISE
         print(
-            f"{outcome.method:<26}{100 * accuracy:>8.1f} %{100 * nmi:>8.1f}{n_clusters:>10}"
-            f"{100 * noise:>7.1f} %{outcome.seconds:>10.1f}"
+            f"{outcome.method:<26}"
+            f"{100 * clustering_accuracy(digits, outcome.labels):>9.1f}"
+            f"{100 * normalized_mutual_info_score(digits, outcome.labels):>7.1f}"
+            f"{len(np.unique(outcome.labels[~noise])):>10}"
+            f"{noise.sum():>7}"
+            f"{outcome.seconds:>10.1f}"
         )
     print(f"\n{NOTE}\n")
 
@@ -82,103 +96,29 @@ def print_doubt(model, right):
             print(f"{rows.sum()} rows {name}: {100 * right[rows].mean():.1f} % of them right")
 
 
-def right_rows(labels, digits):
-    """Mark the rows whose cluster, under the best matching, stands for their digit."""
-    clusters, codes = np.unique(labels, return_inverse=True)
-    counts = contingency_matrix(codes, digits)
-    digit_of = np.full(len(clusters), NOISE)
-    matched, columns = linear_sum_assignment(counts, maximize=True)
-    digit_of[matched] = np.unique(digits)[columns]
-    return digit_of[codes] == digits
+def draw(model, images, digits, seed):
+    """Clusters and doubt, the images most and least sure, and the rounds, side by side."""
+    import matplotlib.pyplot as plt
 
-
-def import_figure():
-    """matplotlib's Figure, or the way to install it."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        sys.exit('The picture needs matplotlib. Install it with: pip install ".[plot]" (or pip install matplotlib)')
-    return Figure
-
-
-def draw(figure_class, model, images, right, seed):
-    """Clusters, agreement and growth of agreement, side by side."""
-    figure = figure_class(figsize=(15, 5), layout="constrained")
-    clusters, agreement, growth = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
-    # A picture wants looser clusters than the clusterer does.
-    reducer = UMAPReducer(n_neighbors=30, min_dist=0.5, random_state=seed)
-    draw_clusters(clusters, reducer.fit_transform(model.transform(images)), model)
-    draw_agreement(agreement, model, right)
-    draw_growth(growth, model)
-    for axes in (agreement, growth):
-        axes.spines[["top", "right"]].set_visible(False)
+    figure, (clusters, gallery, rounds) = plt.subplots(
+        1, 3, figsize=(16, 5.4), width_ratios=(1.1, 1.15, 1), layout="constrained"
+    )
+    EmbeddingDisplay.from_estimator(model, images, random_state=seed, ax=clusters)
+    ClusterGalleryDisplay.from_estimator(model, images, n=4, ax=gallery)
+    TrainingDynamicsDisplay.from_estimator(model, y=digits, ax=rounds)
     return figure
 
 
-def draw_clusters(axes, embedding, model):
-    """The latents in two dimensions: agreed rows as dots, doubtful ones as crosses."""
-    colours = np.array([f"C{label % 10}" for label in model.labels_])
-    for rows, style in (
-        (model.agreed_, {"marker": "o", "s": 9, "linewidths": 0}),
-        (~model.agreed_, {"marker": "x", "s": 26, "linewidths": 1.1}),
-    ):
-        axes.scatter(*embedding[rows].T, c=colours[rows], **style)
-    for label in range(model.n_clusters_):
-        axes.annotate(
-            str(label),
-            np.median(embedding[model.labels_ == label], axis=0),
-            ha="center",
-            va="center",
-            fontsize=11,
-            fontweight="bold",
-            bbox={"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": f"C{label % 10}", "alpha": 0.9},
-        )
-    n_doubtful = int((~model.agreed_).sum())
-    axes.scatter([], [], marker="o", s=20, c=DARK, label=f"agreed ({len(model.labels_) - n_doubtful} rows)")
-    axes.scatter([], [], marker="x", s=30, c=DARK, label=f"doubtful ({n_doubtful} rows)")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.01), ncols=2, frameon=False)
-    axes.set(title="Latents of all members, by UMAP; colour and number: cluster", xticks=[], yticks=[])
-
-
-def draw_agreement(axes, model, right):
-    """Rows by the number of labellings that gave them their label, and the share of them that is right."""
-    n_labellings = len(model.member_labels_)
-    votes = np.rint(model.agreement_ * n_labellings).astype(int)
-    values = np.arange(votes.min(), n_labellings + 1)
-    n_right = np.array([(right & (votes == value)).sum() for value in values])
-    n_rows = np.array([(votes == value).sum() for value in values])
-    axes.bar(values, n_right, color=RIGHT, label="right digit")
-    axes.bar(values, n_rows - n_right, bottom=n_right, color=WRONG, label="wrong digit")
-    for value, count, correct in zip(values, n_rows, n_right, strict=True):
-        if count:
-            text = f"{count}\n{100 * correct / count:.1f} %"
-            axes.annotate(text, (value, count), (0, 4), textcoords="offset points", ha="center", fontsize=9)
-    axes.margins(y=0.14)
-    axes.set(
-        title="Agreement: rows, and share of them right",
-        xlabel=f"labellings, of {n_labellings}, that agree on a row",
-        ylabel="rows",
-    )
-    axes.set_xticks(values)
-    axes.legend(loc="upper left", frameon=False)
-
-
-def draw_growth(axes, model):
-    """Agreed rows by round."""
-    share = [100 * row["agreed_share"] for row in model.history_]
-    axes.plot(share, color=DARK, marker="o", markersize=5)
-    best = model.best_iter_
-    axes.plot(best, share[best], "o", markersize=13, markerfacecolor="none", color=WRONG, markeredgewidth=2)
-    axes.annotate(
-        f"kept: round {best}", (best, share[best]), (0, 12), textcoords="offset points", ha="center", color=WRONG
-    )
-    axes.margins(x=0.08, y=0.15)
-    axes.set(title="Growth of agreement", xlabel="training rounds", ylabel="agreed rows (%)")
-    axes.set_xticks(range(len(share)))
+def check_matplotlib():
+    """Stop before minutes of work whose picture could not be drawn."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        sys.exit('The picture needs matplotlib. Install it with: pip install ".[plot]" (or pip install matplotlib)')
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Cluster scikit-learn's digits three ways, and draw what was found.")
     parser.add_argument("--output", type=Path, default=Path("digits.png"), help="the picture (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of all three methods (default: %(default)s)")
     parser.add_argument("--n-estimators", type=int, default=5, help="members of SPCClustering (default: %(default)s)")
@@ -187,7 +127,7 @@ def parse_arguments():
 
 def main():
     arguments = parse_arguments()
-    figure_class = import_figure()
+    check_matplotlib()
     images, digits = load_digits().images, load_digits().target
     pixels = images.reshape(len(images), -1)
     model = SPCClustering(N_CLUSTERS, n_estimators=arguments.n_estimators, random_state=arguments.seed, verbose=1)
@@ -198,10 +138,9 @@ def main():
         timed("SPCClustering", model.fit_predict, images),
     ]
     print_comparison(outcomes, digits)
-    right = right_rows(model.labels_, digits)
-    print_doubt(model, right)
-    draw(figure_class, model, images, right, arguments.seed).savefig(arguments.output, dpi=120)
-    print(f"\nPicture: {arguments.output.resolve()}")
+    print_doubt(model, right_rows(digits, model.labels_))
+    draw(model, images, digits, arguments.seed).savefig(arguments.output, dpi=120)
+    print(f"\nPicture: {arguments.output}")
 
 
 if __name__ == "__main__":

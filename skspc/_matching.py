@@ -38,7 +38,32 @@ def match_clusters(y_true, y_pred):
 
 
 def right_rows(y_true, labels):
-    """Mark the rows whose cluster is matched with their class."""
+    """Mark the rows that are right under the best one-to-one matching of clusters to classes.
+
+    Their share is `clustering_accuracy`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (N,)
+        Classes: any integers or strings.
+    labels : array-like of shape (N,), int
+        Clusters; -1 is noise and always wrong.
+
+    Returns
+    -------
+    right : ndarray of shape (N,), bool
+
+    Raises
+    ------
+    ValueError
+        If the two differ in length or are empty, or labels are no whole numbers.
+
+    Examples
+    --------
+    >>> from skspc.metrics import right_rows
+    >>> right_rows(["a", "a", "b", "b"], [7, 7, 3, -1]).tolist()
+    [True, True, True, False]
+    """
     _, classes, clusters, (rows, columns) = match_clusters(y_true, labels)
     class_of = np.full(len(clusters), NOISE)
     class_of[columns] = rows

@@ -162,7 +162,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         The members' mean softmax for the label of each training row, as `predict_proba` has it.
     n_features_in_ : int
         Number of features; for images C*H*W.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape ``(n_features_in_,)``
         If X was a DataFrame with names.
 
     References
@@ -484,7 +484,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         Returns
         -------
-        probabilities : ndarray of shape (N, n_clusters_), float64
+        probabilities : ndarray of shape ``(N, n_clusters_)``, float64
         """
         return self._probabilities(self._check_predict_data(X))
 

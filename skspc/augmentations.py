@@ -8,6 +8,8 @@ import torch.nn.functional as F
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
+__all__ = ["AffineAugmentation", "get_augmentation"]
+
 
 class AffineAugmentation(BaseEstimator):
     """Random rotation, shift, scaling and shear of images; no flips.
@@ -76,6 +78,16 @@ class AffineAugmentation(BaseEstimator):
 
         Places go from -1 to 1 along either side, as torch has it: where H and W differ, so do a step down and a step to
         the right. The maps are drawn for pixels.
+
+        Parameters
+        ----------
+        shape : tuple (n, C, H, W)
+        generator : torch.Generator
+        device : torch.device
+
+        Returns
+        -------
+        maps : tensor of shape (n, 2, 3)
         """
         n, _, height, width = shape
         limits = [math.radians(self.rotation), self.scale, self.scale, self.shear, 2 * self.shift, 2 * self.shift]
@@ -110,12 +122,23 @@ def get_augmentation(augmentation, image_shape):
     image_shape : tuple or None
         None if rows are no images.
 
+    Returns
+    -------
+    augmentation : callable or None
+        Takes a batch and a torch.Generator.
+
     Raises
     ------
     ValueError
         For an unknown name, a name where rows are no images, or an instance whose parameters are out of range.
     TypeError
         For what is neither a name nor callable.
+
+    Examples
+    --------
+    >>> from skspc.augmentations import get_augmentation
+    >>> get_augmentation("affine", image_shape=(1, 8, 8))
+    AffineAugmentation()
     """
     if augmentation is None:
         return None

@@ -16,6 +16,8 @@ import numpy as np
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
+__all__ = ["load_fashion_mnist", "load_mnist", "load_optdigits", "load_pendigits", "load_usps"]
+
 DIGITS = tuple("0123456789")
 CLOTHES = (
     *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
@@ -97,29 +99,140 @@ def load_mnist(*, data_home=None, return_X_y=False):
         If what was found is not the whole set.
     OSError
         If the set is not in the folder and OpenML cannot be reached.
+
+    Examples
+    --------
+    >>> from skspc.datasets import load_mnist
+    >>> images, digits = load_mnist(return_X_y=True)  # doctest: +SKIP
+    >>> images.shape  # doctest: +SKIP
+    (70000, 28, 28)
     """
     return _load(MNIST, data_home, return_X_y)
 
 
 def load_fashion_mnist(*, data_home=None, return_X_y=False):
-    """Load Fashion-MNIST: 70 000 pieces of clothing, 28 x 28; otherwise as `load_mnist`."""
+    """Load Fashion-MNIST: 70 000 pieces of clothing, 28 x 28.
+
+    Parameters
+    ----------
+    data_home : str or path, default=None
+        As of `load_mnist`.
+    return_X_y : bool, default=False
+
+    Returns
+    -------
+    data : Bunch
+        As of `load_mnist`. With ``return_X_y``, (images, target).
+
+    Raises
+    ------
+    ValueError
+        If what was found is not the whole set.
+    OSError
+        If the set is not in the folder and OpenML cannot be reached.
+
+    Examples
+    --------
+    >>> from skspc.datasets import load_fashion_mnist
+    >>> images, clothes = load_fashion_mnist(return_X_y=True)  # doctest: +SKIP
+    >>> images.shape  # doctest: +SKIP
+    (70000, 28, 28)
+    """
     return _load(FASHION_MNIST, data_home, return_X_y)
 
 
 def load_usps(*, data_home=None, return_X_y=False):
-    """Load USPS: 9298 handwritten digits, 16 x 16; otherwise as `load_mnist`."""
+    """Load USPS: 9298 handwritten digits, 16 x 16.
+
+    Parameters
+    ----------
+    data_home : str or path, default=None
+        As of `load_mnist`.
+    return_X_y : bool, default=False
+
+    Returns
+    -------
+    data : Bunch
+        As of `load_mnist`. With ``return_X_y``, (images, target).
+
+    Raises
+    ------
+    ValueError
+        If what was found is not the whole set.
+    OSError
+        If the set is not in the folder and OpenML cannot be reached.
+
+    Examples
+    --------
+    >>> from skspc.datasets import load_usps
+    >>> images, digits = load_usps(return_X_y=True)  # doctest: +SKIP
+    >>> images.shape  # doctest: +SKIP
+    (9298, 16, 16)
+    """
     return _load(USPS, data_home, return_X_y)
 
 
 def load_pendigits(*, data_home=None, return_X_y=False):
-    """Load pendigits: 10 992 digits, each eight points along the pen's path, 0..100; otherwise as `load_mnist`."""
+    """Load pendigits: 10 992 digits, each eight points along the pen's path, 0..100.
+
+    Parameters
+    ----------
+    data_home : str or path, default=None
+        As of `load_mnist`.
+    return_X_y : bool, default=False
+
+    Returns
+    -------
+    data : Bunch
+        ``data`` (N, 16) uint8, ``target`` (N,) int64, ``target_names`` and ``DESCR``. With ``return_X_y``,
+        (data, target).
+
+    Raises
+    ------
+    ValueError
+        If what was found is not the whole set.
+    OSError
+        If the set is not in the folder and OpenML cannot be reached.
+
+    Examples
+    --------
+    >>> from skspc.datasets import load_pendigits
+    >>> paths, digits = load_pendigits(return_X_y=True)  # doctest: +SKIP
+    >>> paths.shape  # doctest: +SKIP
+    (10992, 16)
+    """
     return _load(PENDIGITS, data_home, return_X_y)
 
 
 def load_optdigits(*, data_home=None, return_X_y=False):
-    """Load optdigits: 5620 handwritten digits, 8 x 8, each pixel 0..16; otherwise as `load_mnist`.
+    """Load optdigits: 5620 handwritten digits, 8 x 8, each pixel 0..16.
 
     scikit-learn's `load_digits` are its last 1797 rows.
+
+    Parameters
+    ----------
+    data_home : str or path, default=None
+        As of `load_mnist`.
+    return_X_y : bool, default=False
+
+    Returns
+    -------
+    data : Bunch
+        As of `load_mnist`. With ``return_X_y``, (images, target).
+
+    Raises
+    ------
+    ValueError
+        If what was found is not the whole set.
+    OSError
+        If the set is not in the folder and OpenML cannot be reached.
+
+    Examples
+    --------
+    >>> from skspc.datasets import load_optdigits
+    >>> images, digits = load_optdigits(return_X_y=True)  # doctest: +SKIP
+    >>> images.shape  # doctest: +SKIP
+    (5620, 8, 8)
     """
     return _load(OPTDIGITS, data_home, return_X_y)
 

@@ -9,12 +9,14 @@ from torch import nn
 
 from ._files import write_atomically
 
+__all__ = ["to_onnx"]
+
 
 def to_onnx(model, path):
     """Write the predictor of a fitted model as an ONNX file.
 
     The graph takes ``X`` of shape (N, n_features), float64 and with any N (images flattened), and returns
-    ``probabilities`` of shape (N, n_clusters_), float32: those of `SPCClustering.predict_proba` but for rounding.
+    ``probabilities`` of shape ``(N, n_clusters_)``, float32: those of `SPCClustering.predict_proba` but for rounding.
 
     Parameters
     ----------

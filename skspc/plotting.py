@@ -164,6 +164,13 @@ class EmbeddingDisplay:
         Returns
         -------
         self
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            If the embedding has not two columns, or the arrays differ in length.
         """
         embedding, labels = check_array(self.embedding, dtype=float, input_name="embedding"), check_labels(self.labels)
         if embedding.shape[1] != 2:
@@ -357,6 +364,13 @@ class TrainingDynamicsDisplay:
         Returns
         -------
         self
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            If a sequence is not as long as the history.
         """
         _check_rounds(self.history, accuracies=self.accuracies, agreed_accuracies=self.agreed_accuracies)
         self.ax_ = _new_axes("TrainingDynamicsDisplay.plot", ax, (6.4, 4.8))
@@ -508,6 +522,13 @@ class ClusterGalleryDisplay:
         Returns
         -------
         self
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            If ``sure`` and ``doubtful`` have not the same number of clusters, or images not one channel or three.
         """
         images = _check_images(np.asarray(self.images))
         if len(self.sure) != len(self.doubtful):
@@ -650,6 +671,13 @@ class AgreementDisplay:
         Returns
         -------
         self
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            If the arrays differ in length, or agreement is not in [0, 1].
         """
         agreement = np.asarray(self.agreement, dtype=float)
         labels = np.full(len(agreement), NOISE) if self.labels is None else check_labels(self.labels)
@@ -805,6 +833,13 @@ class ConfusionDisplay:
         Returns
         -------
         self
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            If ``normalize`` is not known, or the matrix does not fit its classes and clusters.
         """
         if normalize not in (None, "true"):
             raise ValueError(f"normalize={normalize!r} is not known; pass None for counts or 'true' for percents.")

@@ -1,6 +1,7 @@
 """Fixtures shared by all tests."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from threadpoolctl import threadpool_limits
 
 # Before numba is imported: its first parallel function sets OpenMP's number of threads, and so torch's.
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+
+collect_ignore = [] if find_spec("matplotlib") else ["test_plotting.py"]
 
 
 @pytest.fixture(scope="session", autouse=True)

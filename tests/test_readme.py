@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+NEEDED = {"from skspc.plotting": "matplotlib", "from skspc.export": "onnxruntime"}  # optional packages
 PAGES = [path for path in sorted(ROOT.glob("docs/*.md")) if "```python" in path.read_text(encoding="utf-8")]
 
 
@@ -17,8 +18,12 @@ def python_blocks(text):
 
 def run_blocks(page):
     """Run the blocks of a page one after the other: what they define."""
+    text = page.read_text(encoding="utf-8")
+    for statement, package in NEEDED.items():
+        if statement in text:
+            pytest.importorskip(package)
     namespace: dict = {}
-    for block in python_blocks(page.read_text(encoding="utf-8")):
+    for block in python_blocks(text):
         exec(compile(block, str(page), "exec"), namespace)
     return namespace
 

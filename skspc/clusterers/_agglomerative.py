@@ -38,7 +38,12 @@ class AgglomerativeClusterer(ClusterMixin, BaseEstimator):
         self.n_neighbors = n_neighbors
 
     def fit(self, X, y=None):
-        """Cluster X, of shape (N, d); ``y`` is ignored.
+        """Cluster X.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, d)
+        y : ignored
 
         Returns
         -------

@@ -19,6 +19,14 @@ class GaussianMixtureClusterer(ClusterMixin, BaseEstimator):
     Attributes
     ----------
     labels_ : ndarray of shape (N,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skspc.clusterers import GaussianMixtureClusterer
+    >>> rows = np.concatenate([np.linspace(0, 1, 30), np.linspace(5, 6, 30)])[:, None]
+    >>> np.bincount(GaussianMixtureClusterer(n_clusters=2, random_state=0).fit_predict(rows))
+    array([30, 30])
     """
 
     def __init__(self, n_clusters=8, covariance_type="full", n_init=10, random_state=None):
@@ -28,7 +36,12 @@ class GaussianMixtureClusterer(ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y=None):
-        """Cluster X, of shape (N, d); ``y`` is ignored.
+        """Cluster X.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, d)
+        y : ignored
 
         Returns
         -------

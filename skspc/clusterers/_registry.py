@@ -132,12 +132,28 @@ def register_clusterer(name, factory):
         For the name of a built-in one.
     TypeError
         If the name is not a string, or the factory cannot be called.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import Birch
+    >>> from skspc.clusterers import list_clusterers, register_clusterer
+    >>> register_clusterer("birch", Birch)
+    >>> "birch" in list_clusterers()
+    True
     """
     _clusterers.register(name, factory)
 
 
 def get_clusterer(clusterer):
     """Return a new clusterer for a name, or the object itself once it has been checked.
+
+    Parameters
+    ----------
+    clusterer : str or object with ``fit_predict``
+
+    Returns
+    -------
+    clusterer : object with ``fit_predict``
 
     Raises
     ------
@@ -147,20 +163,58 @@ def get_clusterer(clusterer):
         For an object without ``fit_predict``.
     ImportError
         If a package offers the name and cannot be imported.
+
+    Examples
+    --------
+    >>> from skspc.clusterers import get_clusterer
+    >>> get_clusterer("hdbscan")
+    HDBSCANCut()
     """
     return _clusterers.get(clusterer)
 
 
 def list_clusterers():
-    """Names that ``clusterer`` can be: built in, registered, and offered by installed packages."""
+    """List the names that ``clusterer`` can be: built in, registered, and offered by installed packages.
+
+    Returns
+    -------
+    names : list of str
+        Sorted.
+
+    Examples
+    --------
+    >>> from skspc.clusterers import list_clusterers
+    >>> {"agglomerative", "gmm", "hdbscan", "kmeans"} <= set(list_clusterers())
+    True
+    """
     return _clusterers.names()
 
 
 def register_reducer(name, factory):
     """Let ``SPCClustering(reducer=name)`` use a reducer of one's own.
 
-    As `register_clusterer`, for instances with ``fit_transform(Z)``: (N, m) to (N, d). If they have ``random_state``,
-    or ``device="auto"``, among their parameters, these are set.
+    Parameters
+    ----------
+    name : str
+        Not that of a built-in one. A name registered before is given to the new factory.
+    factory : callable
+        Without arguments; returns an instance with ``fit_transform(Z)``: (N, m) to (N, d). A class will do. If
+        instances have ``random_state``, or ``device="auto"``, among their parameters, these are set.
+
+    Raises
+    ------
+    ValueError
+        For the name of a built-in one.
+    TypeError
+        If the name is not a string, or the factory cannot be called.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from skspc.clusterers import list_reducers, register_reducer
+    >>> register_reducer("two components", lambda: PCA(2))
+    >>> "two components" in list_reducers()
+    True
     """
     _reducers.register(name, factory)
 
@@ -168,11 +222,44 @@ def register_reducer(name, factory):
 def get_reducer(reducer):
     """Return a new reducer for a name, the object itself once it has been checked, or None.
 
-    Raises as `get_clusterer`.
+    Parameters
+    ----------
+    reducer : str, object with ``fit_transform``, or None
+
+    Returns
+    -------
+    reducer : object with ``fit_transform``, or None
+
+    Raises
+    ------
+    ValueError
+        For an unknown name.
+    TypeError
+        For an object without ``fit_transform``.
+    ImportError
+        If a package offers the name and cannot be imported.
+
+    Examples
+    --------
+    >>> from skspc.clusterers import get_reducer
+    >>> get_reducer("umap")
+    UMAPReducer()
     """
     return None if reducer is None else _reducers.get(reducer)
 
 
 def list_reducers():
-    """Names that ``reducer`` can be: built in, registered, and offered by installed packages."""
+    """List the names that ``reducer`` can be: built in, registered, and offered by installed packages.
+
+    Returns
+    -------
+    names : list of str
+        Sorted.
+
+    Examples
+    --------
+    >>> from skspc.clusterers import list_reducers
+    >>> "umap" in list_reducers()
+    True
+    """
     return _reducers.names()

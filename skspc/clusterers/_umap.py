@@ -38,6 +38,10 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         device.
     random_state : None, int or RandomState, default=None
 
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (N, n_components)
+
     Notes
     -----
     Equal rows are embedded as one. Fewer than 8 distinct rows are reduced by PCA.
@@ -45,6 +49,13 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
     References
     ----------
     McInnes, Healy & Melville (2018), "UMAP: Uniform Manifold Approximation and Projection".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skspc.clusterers import UMAPReducer
+    >>> UMAPReducer(n_epochs=20, device="cpu", random_state=0).fit_transform(load_iris().data).shape
+    (150, 2)
     """
 
     _parameter_constraints: dict = {
@@ -117,6 +128,11 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
     def fit_transform(self, X, y=None):
         """Embed X.
 
+        Parameters
+        ----------
+        X : array-like of shape (N, m)
+        y : ignored
+
         Returns
         -------
         embedding : ndarray of shape (N, n_components)
@@ -124,7 +140,17 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         return self.fit(X).embedding_
 
     def transform(self, X):
-        """Not offered: new rows get their labels from the encoders and heads."""
+        """Refuse: new rows get their labels from the encoders and classifiers.
+
+        Parameters
+        ----------
+        X : ignored
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
         raise NotImplementedError("UMAPReducer embeds the rows it was fitted on; use fit_transform.")
 
 

@@ -72,7 +72,12 @@ class ConvNetwork(BaseEstimator):
         Returns
         -------
         autoencoder : torch.nn.Module
-            With ``encode``: (K, B, C, H, W) -> (K, B, m) and ``decode`` back.
+            With ``encode``: ``(K, B, C, H, W)`` to ``(K, B, m)``, and ``decode`` back.
+
+        Raises
+        ------
+        ValueError
+            If ``channels`` is empty, or a size is no whole number from 1 up.
         """
         check_sizes("channels", self.channels)
         n_convolutions = self.convolutions_per_stage

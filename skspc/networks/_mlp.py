@@ -50,7 +50,12 @@ class MLPNetwork(BaseEstimator):
         Returns
         -------
         autoencoder : torch.nn.Module
-            With ``encode``: (K, B, *input_shape) -> (K, B, m) and ``decode`` back.
+            With ``encode``: ``(K, B, *input_shape)`` to ``(K, B, m)``, and ``decode`` back.
+
+        Raises
+        ------
+        ValueError
+            If a size is no whole number from 1 up.
         """
         check_sizes("hidden", self.hidden)
         latent_size = default_latent_size(self.latent_size, input_shape)
