@@ -58,7 +58,8 @@ def epoch_table(images, n_members, device):
             what = f"epoch of {len(X)} x {n_members}, {precision}, batches of {plan.batch_size}"
             print(f"| {what} | {min(seconds[1:]):.2f} s | peak {peak_gib(device):.1f} GiB |", flush=True)
     plan = TrainingPlan(1, min(256, len(X) // 2), 1e-3)
-    member = torch.compile(make_plain(X.shape[1:], ConvNetwork(), ensemble).to(device))
+    member = make_plain(X.shape[1:], ConvNetwork(), ensemble).to(device)
+    member = torch.compile(member) if device.type == "cuda" else member
     rows = torch.from_numpy(X).to(device) / 127.5 - 1
     seconds = [timed(lambda: train_plain([member], rows, plan, device), device) for _ in range(3)]
     print(
@@ -66,7 +67,7 @@ def epoch_table(images, n_members, device):
     )
 
 
-def fit_table(images, classes, n_members, device, max_iter):
+def fit_table(images, classes, n_members, device, max_iter, epochs):
     """Seconds of whole fits: the clusterings of the last one."""
     for precision in ("float32", "bfloat16"):
         model = SPCClustering(
@@ -76,6 +77,8 @@ def fit_table(images, classes, n_members, device, max_iter):
             device=str(device),
             random_state=0,
             max_iter=max_iter,
+            pretrain_epochs=epochs,
+            epochs=epochs,
         )
         seconds, labels = [], []
         for _ in range(2):
@@ -125,13 +128,14 @@ def main():
     parser.add_argument("--scale", type=float, default=1.0, help="share of the rows, to try the script")
     parser.add_argument("--n-members", type=int, default=N_MEMBERS)
     parser.add_argument("--max-iter", type=int, default=8)
+    parser.add_argument("--epochs", type=lambda text: text if text == "auto" else int(text), default="auto")
     arguments = parser.parse_args()
     device = torch.device(arguments.device)
     images, classes = load_images(arguments.data, arguments.scale)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     print(f"{name}, torch {torch.__version__}\n| what | seconds | |\n| --- | --- | --- |")
     epoch_table(images, arguments.n_members, device)
-    model = fit_table(images, classes, arguments.n_members, device, arguments.max_iter)
+    model = fit_table(images, classes, arguments.n_members, device, arguments.max_iter, arguments.epochs)
     plain_pipeline(images, arguments.n_members, device, model)
 
 

@@ -296,8 +296,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             If X is not finite or holds what is no number, has fewer rows than clusters or fewer than two, or if a
             parameter does not fit X or this machine; before any training.
         TypeError
-            If X is sparse, or has times beside numbers; if a clusterer, reducer or network lacks a method; if ``monitor``
-            cannot be called.
+            If X is sparse, or has times beside numbers; if a clusterer, reducer or network lacks a method, or
+            ``monitor`` cannot be called.
         FloatingPointError
             If the training of all members diverged before the first clustering.
         OSError
