@@ -66,8 +66,13 @@ def reproducible(device):
     if device.type != "cuda":
         yield
         return
-    with torch.backends.cudnn.flags(deterministic=True, benchmark=False, allow_tf32=torch.backends.cudnn.allow_tf32):
+    cudnn = torch.backends.cudnn
+    before = cudnn.deterministic, cudnn.benchmark
+    cudnn.deterministic, cudnn.benchmark = True, False
+    try:
         yield
+    finally:
+        cudnn.deterministic, cudnn.benchmark = before
 
 
 def release_memory(device):

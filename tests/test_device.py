@@ -204,13 +204,17 @@ def test_read_only_rows_are_taken_without_a_warning():
     np.testing.assert_allclose(taken.numpy(), [[-1, 1], [-0.6, 0.6]], atol=1e-6)
 
 
-def test_cudnn_is_made_repeatable_for_a_while():
-    before = torch.backends.cudnn.deterministic
-    with _device.reproducible(torch.device("cuda")):
-        assert torch.backends.cudnn.deterministic
-    assert torch.backends.cudnn.deterministic is before
-    with _device.reproducible(torch.device("cpu")):
-        assert torch.backends.cudnn.deterministic is before
+@pytest.mark.parametrize("device, expected", [("cuda", (True, False)), ("cpu", (False, True))])
+def test_cudnn_is_made_repeatable_for_a_while(monkeypatch, device, expected):
+    cudnn = torch.backends.cudnn
+    monkeypatch.setattr(cudnn, "deterministic", False)
+    monkeypatch.setattr(cudnn, "benchmark", True)
+    enabled = cudnn.enabled
+    with pytest.raises(KeyError), _device.reproducible(torch.device(device)):
+        assert (cudnn.deterministic, cudnn.benchmark) == expected
+        assert cudnn.enabled is enabled
+        raise KeyError
+    assert (cudnn.deterministic, cudnn.benchmark) == (False, True)
 
 
 # The caller's modes of torch
