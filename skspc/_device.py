@@ -1,5 +1,6 @@
 """The one door to torch devices, and from numpy to torch and back."""
 
+import os
 import threading
 from contextlib import ExitStack, contextmanager
 
@@ -96,14 +97,22 @@ def resolve_precision(precision):
     return torch.bfloat16 if precision == "bfloat16" else torch.float32
 
 
+# A process that was forked lacks the threads of GNU's OpenMP that its parent had, and torch waits for them forever.
+_forked = threading.Event()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked.set)
+
+
 @contextmanager
 def own_torch_modes():
     """Compute in torch's ordinary modes, whatever the caller's: no_grad, inference, autocast, another default device.
 
     These are modes of the thread, and its own again afterwards. (The default dtype is the whole process's: it is not
-    touched, and nothing here goes by it.)
+    touched, and nothing here goes by it.) In a forked process there is one thread.
     """
     with ExitStack() as modes:
+        if _forked.is_set():
+            modes.enter_context(thread_limit(1))
         modes.enter_context(torch.inference_mode(False))
         modes.enter_context(torch.enable_grad())
         for device in ("cpu", *["cuda"] * torch.cuda.is_available()):

@@ -122,30 +122,58 @@ def test_a_pipeline_in_a_grid_search_in_two_processes():
     assert (grid.cv_results_["mean_test_score"] > 0).all()
 
 
+PROGRAM = """
+import json
+import multiprocessing
+import warnings
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import torch
+from sklearn.datasets import make_blobs
+from skspc import SPCClustering
+
+X, _ = make_blobs(n_samples=90, n_features=4, centers=3, cluster_std=0.5, random_state=0)
+
+def fit(seed):
+    model = SPCClustering(3, n_estimators=2, pretrain_epochs=3, epochs=2, max_iter=1, random_state=seed).fit(X)
+    return model.predict(X).tolist()
+"""
+
+
+def run_program(code, **environment):
+    """Run a program that prints JSON, in a new process: what a process can choose but once."""
+    command = [sys.executable, "-c", PROGRAM + textwrap.dedent(code)]
+    run = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=200)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def assert_same_clusters(labels, model):
+    assert len(set(zip(labels, model.predict(X).tolist(), strict=True))) == 3  # pairs of names
+
+
 @pytest.mark.parametrize("layer", ["workqueue", "omp"])
 @pytest.mark.case(CONCURRENCY, "two fits in threads on each of numba's threading layers")
 def test_fits_in_threads_on_each_of_numbas_layers(layer, expected):
-    """In a new process, since the layer is chosen once; workqueue ends a process whose threads use it at once."""
+    """The layer workqueue ends a process in which two threads use it at once."""
     code = """
-        import json, sys
-        from concurrent.futures import ThreadPoolExecutor
-        import numpy as np
-        from sklearn.datasets import make_blobs
-        from skspc import SPCClustering
-
-        X, _ = make_blobs(n_samples=90, n_features=4, centers=3, cluster_std=0.5, random_state=0)
-
-        def fit(seed):
-            model = SPCClustering(3, n_estimators=2, pretrain_epochs=3, epochs=2, max_iter=1, random_state=seed)
-            return model.fit(X).labels_.tolist()
-
         with ThreadPoolExecutor(2) as pool:
             print(json.dumps(list(pool.map(fit, [0, 1]))))
     """
-    environment = {**os.environ, "NUMBA_THREADING_LAYER": layer, "NUMBA_NUM_THREADS": "2"}
-    run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], env=environment, capture_output=True, text=True, timeout=200
-    )
-    assert run.returncode == 0, run.stderr
-    for labels, seed in zip(json.loads(run.stdout), (0, 1), strict=True):
-        assert len(set(zip(labels, expected[seed].labels_.tolist(), strict=True))) == 3  # the same up to names
+    found = run_program(code, NUMBA_THREADING_LAYER=layer, NUMBA_NUM_THREADS="2")
+    for labels, seed in zip(found, (0, 1), strict=True):
+        assert_same_clusters(labels, expected[seed])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.case(CONCURRENCY, "a fit in a process forked where torch had run on two threads")
+def test_a_fit_in_a_process_forked_after_threads(expected):
+    """Torch by itself waits there forever for threads that were not forked."""
+    code = """
+        torch.set_num_threads(2)
+        torch.ones(3_000_000).exp().sum()
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python's own, of forking with threads
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
+            print(json.dumps(pool.submit(fit, 0).result(timeout=100)))
+    """
+    assert_same_clusters(run_program(code, OMP_NUM_THREADS="2"), expected[0])
