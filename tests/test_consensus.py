@@ -263,6 +263,11 @@ def test_agreement_is_the_share_of_the_labellings():
 # Agreed rows
 
 
+def test_noise_counts_against_agreement():
+    labellings = np.array([[0, 0, 1, 1, NOISE], [0, 0, 1, NOISE, NOISE], [0, NOISE, 1, NOISE, NOISE]])
+    assert find_consensus(labellings, 2).agreement.tolist() == [1, 2 / 3, 1, 1 / 3, 0]
+
+
 def test_nine_of_ten_are_nine_tenths():
     assert select_agreed(np.arange(11), 10, 0.9).tolist() == [False] * 9 + [True] * 2
 
