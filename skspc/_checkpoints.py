@@ -1,9 +1,11 @@
 """Checkpoints of a fit: its progress and the ensemble's weights, written after pretraining and each round."""
 
 import json
+import pickle
 import shutil
 import warnings
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 
 import joblib
@@ -18,23 +20,44 @@ from ._files import write_atomically
 from ._rounds import Progress
 
 N_KEPT = 2  # the newest, and one more in case the newest is not whole
+LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "umap-learn", "hdbscan")
 PLAIN = ("n_clusters", "losses", "seconds", "history", "spaces")  # of Progress: what JSON holds
 VOTES = ("consensus", "best")
 
 
-def checkpoint_key(X, parameters, versions):
-    """Name the fits that may go on where another stopped: the same rows, parameters and versions.
+def checkpoint_key(X, parameters, circumstances):
+    """Name the fits that may go on where another stopped: the same rows, parameters and circumstances.
 
     Parameters
     ----------
     X : ndarray
-    parameters, versions : dict
+    parameters : dict
+        Of the estimator.
+    circumstances : dict
+        What else the labels depend on.
 
     Returns
     -------
     key : str
+
+    Raises
+    ------
+    TypeError
+        If a parameter has no hash that is the same in another process.
     """
-    return joblib.hash((np.ascontiguousarray(X), parameters, versions))
+    hashes = {name: _hash_parameter(name, value) for name, value in parameters.items()}
+    versions = {library: version(library) for library in LIBRARIES}
+    return joblib.hash((np.ascontiguousarray(X), hashes, circumstances, versions))
+
+
+def _hash_parameter(name, value):
+    try:
+        return joblib.hash(value)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise TypeError(
+            f"{name}={value!r} cannot be recognised in another process, so that no checkpoint could be found again. "
+            "Pass a function defined in a module or an object of a class defined in one; or checkpoint=None."
+        ) from error
 
 
 class Checkpoints:
@@ -70,9 +93,12 @@ class Checkpoints:
     def read(self, ensemble):
         """Return the newest progress that is whole, and bring the ensemble to its weights; None if there is none."""
         for document, arrays in self._whole_ones():
-            if document["groups"] == _members_of(ensemble):
-                _load_weights(ensemble, document, arrays)
-                return _progress_of(document, arrays)
+            if len(document["history"]) > 1:  # before the first round there are no heads
+                ensemble.reset_heads(document["n_clusters"])
+            parts = ("autoencoder", "heads")
+            ensemble.load_state({part: _state_at(f"{part}.", arrays) for part in parts})
+            ensemble.lost = document["lost"]
+            return _progress_of(document, arrays)
         return None
 
     def write(self, progress, ensemble):
@@ -105,21 +131,18 @@ class Checkpoints:
                 with safe_open(path, framework="np") as file:
                     document = json.loads(file.metadata()["skspc"])
                     arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
-            except (SafetensorError, ValueError, KeyError, TypeError):
-                continue  # cut short, by a full disk or a machine that went down
+            except (SafetensorError, ValueError, KeyError, TypeError, OSError):
+                path.unlink(missing_ok=True)  # cut short, by a full disk or a machine that went down
+                continue
             yield document, arrays
 
 
 def _describe(progress, ensemble):
     """What JSON holds of a checkpoint, and its arrays."""
     document = {name: getattr(progress, name) for name in PLAIN}
-    document |= {"seed": ensemble.seed, "groups": _members_of(ensemble)}
-    arrays: dict = {}
-    for index, group in enumerate(ensemble.groups):
-        arrays |= _to_arrays(f"group.{index}.autoencoder.", group.autoencoder.state_dict())
-        arrays |= _to_arrays(f"group.{index}.heads.", group.heads.state_dict())
-    for index, state in enumerate(progress.best_encoders):
-        arrays |= _to_arrays(f"best_encoders.{index}.", state)
+    document |= {"seed": ensemble.seed, "lost": sorted(ensemble.lost)}
+    states = ensemble.state() | {"best_encoders": progress.best_encoders}
+    arrays = {f"{part}.{name}": to_numpy(value) for part, state in states.items() for name, value in state.items()}
     for name in VOTES:
         consensus = getattr(progress, name)
         if consensus is not None:
@@ -127,25 +150,9 @@ def _describe(progress, ensemble):
     return document, arrays
 
 
-def _to_arrays(prefix, state):
-    return {prefix + name: to_numpy(value) for name, value in state.items()}
-
-
-def _members_of(ensemble):
-    return [[group.members[0], len(group.members)] for group in ensemble.groups]
-
-
 def _state_at(prefix, arrays):
     """State of a module from the arrays whose names begin so."""
     return {name.removeprefix(prefix): torch.tensor(a) for name, a in arrays.items() if name.startswith(prefix)}
-
-
-def _load_weights(ensemble, document, arrays):
-    if len(document["history"]) > 1:  # before the first round there are no heads
-        ensemble.reset_heads(document["n_clusters"])
-    for index, group in enumerate(ensemble.groups):
-        group.autoencoder.load_state_dict(_state_at(f"group.{index}.autoencoder.", arrays))
-        group.heads.load_state_dict(_state_at(f"group.{index}.heads.", arrays))
 
 
 def _progress_of(document, arrays):
@@ -153,6 +160,4 @@ def _progress_of(document, arrays):
     for name in VOTES:
         if f"{name}.labels" in arrays:
             parts[name] = Consensus(**{part: arrays[f"{name}.{part}"] for part in ("labels", "votes", "aligned")})
-    n_groups = len(document["groups"]) if document["history"] else 0
-    encoders = [_state_at(f"best_encoders.{index}.", arrays) for index in range(n_groups)]
-    return Progress(**parts, best_encoders=encoders)
+    return Progress(**parts, best_encoders=_state_at("best_encoders.", arrays))

@@ -1,7 +1,8 @@
 """The one door to torch devices, and from numpy to torch and back."""
 
+import os
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import torch
@@ -54,6 +55,27 @@ def free_memory(device):
     return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
 
 
+def memory_beside_rows(device, n_row_bytes):
+    """Bytes free on a CUDA device once `place_rows` has put rows there; None for others."""
+    free = free_memory(device)
+    return free if free is None or n_row_bytes > RESIDENT_SHARE * free else free - n_row_bytes
+
+
+@contextmanager
+def reproducible(device):
+    """Let cuDNN sum in the same order each time, so that a seed gives the same weights."""
+    if device.type != "cuda":
+        yield
+        return
+    cudnn = torch.backends.cudnn
+    before = cudnn.deterministic, cudnn.benchmark
+    cudnn.deterministic, cudnn.benchmark = True, False
+    try:
+        yield
+    finally:
+        cudnn.deterministic, cudnn.benchmark = before
+
+
 def release_memory(device):
     """Give back to the device what torch keeps for later."""
     if device.type == "cuda":
@@ -73,6 +95,31 @@ def resolve_precision(precision):
     dtype : torch.dtype
     """
     return torch.bfloat16 if precision == "bfloat16" else torch.float32
+
+
+# A process that was forked lacks the threads of GNU's OpenMP that its parent had, and torch waits for them forever.
+_forked = threading.Event()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked.set)
+
+
+@contextmanager
+def own_torch_modes():
+    """Compute in torch's ordinary modes, whatever the caller's: no_grad, inference, autocast, another default device.
+
+    These are modes of the thread, and its own again afterwards. (The default dtype is the whole process's: it is not
+    touched, and nothing here goes by it.) In a forked process there is one thread.
+    """
+    with ExitStack() as modes:
+        if _forked.is_set():
+            modes.enter_context(thread_limit(1))
+        modes.enter_context(torch.inference_mode(False))
+        modes.enter_context(torch.enable_grad())
+        for device in ("cpu", *["cuda"] * torch.cuda.is_available()):
+            modes.enter_context(torch.autocast(device, enabled=False))
+        if torch.get_default_device().type != "cpu":  # setting it costs time at each operation
+            modes.enter_context(torch.device("cpu"))
+        yield
 
 
 def place_rows(X, device):
@@ -111,7 +158,7 @@ def take_rows(X, index, device):
         batch = to_tensor(X[index if isinstance(index, slice) else to_numpy(index)], device)
     else:
         batch = X[index]
-    return batch / 127.5 - 1 if batch.dtype == torch.uint8 else batch
+    return batch.float() / 127.5 - 1 if batch.dtype == torch.uint8 else batch
 
 
 def inference_device(device):

@@ -1,14 +1,13 @@
 """The ensemble: K members in groups, which train side by side."""
 
-import copy
 import warnings
 from collections import defaultdict
 
 import numpy as np
 import torch
 
-from ._device import free_memory, release_memory, training_devices
-from ._members import ROWS_PER_CHUNK, MemberGroup
+from ._device import memory_beside_rows, release_memory, training_devices
+from ._members import ROWS_PER_CHUNK, MemberGroup, join_members, some_members
 from ._memory import bytes_of_member, members_at_once
 from ._packing import can_be_packed, pack_groups, unpack_groups
 from ._workers import map_side_by_side, run_elsewhere, run_side_by_side, works_elsewhere
@@ -33,6 +32,8 @@ class Ensemble:
     device : torch.device
     batch_size : int, default=256
         Rows in a member's batch, to estimate the memory by.
+    n_row_bytes : int, default=0
+        Bytes of all rows, which are on the device too if they take no more than half of its memory.
     augmentation : callable, optional
         Of each batch in training; see `skspc.augmentations`.
     precision : torch.dtype, default=torch.float32
@@ -50,6 +51,7 @@ class Ensemble:
         device,
         *,
         batch_size=256,
+        n_row_bytes=0,
         augmentation=None,
         precision=torch.float32,
         n_jobs=None,
@@ -57,7 +59,7 @@ class Ensemble:
         self.seed, self.n_members, self.n_jobs = seed, n_members, n_jobs
         devices = training_devices(device)
         size = MEMBERS_PER_CPU_GROUP if device.type == "cpu" else n_members
-        free = [free_memory(each) for each in devices]
+        free = [memory_beside_rows(each, n_row_bytes) for each in devices]
         if None not in free:
             n_bytes = bytes_of_member(network, input_shape, batch_size)
             size = members_at_once(n_members, len(devices), n_bytes, min(free))
@@ -100,6 +102,11 @@ class Ensemble:
     def lost(self):
         """Members whose last training diverged; they have the weights from before it."""
         return frozenset().union(*(group.lost for group in self.groups))
+
+    @lost.setter
+    def lost(self, members):
+        for group in self.groups:
+            group.lost = frozenset(members) & frozenset(group.members)
 
     def reset_heads(self, n_clusters):
         """Draw new pseudo-classifiers."""
@@ -164,7 +171,7 @@ class Ensemble:
             by_device = defaultdict(list)
             for index, group in enumerate(self.groups):
                 by_device[index if group.device.type == "cpu" else group.device].append(group)
-            runs = [_train_in_turn(groups, method, X, arguments) for groups in by_device.values()]
+            runs = [_train_in_turn(groups, method, X, arguments, plan) for groups in by_device.values()]
             trained = [pair for pairs in run_side_by_side(runs, n_values, self.n_jobs) for pair in pairs]
             trained.sort(key=lambda pair: pair[0].members[0])
         self.groups = [group for group, _ in trained]
@@ -193,26 +200,38 @@ class Ensemble:
         )
         return np.concatenate(probabilities)
 
+    def state(self):
+        """Copy all weights: the states of the modules "autoencoder" and "heads", each of all members together."""
+        states = [group.state() for group in self.groups]
+        return {part: join_members([state[part] for state in states]) for part in ("autoencoder", "heads")}
+
+    def load_state(self, state):
+        """Bring back a `state`, or a part of it; heads only where their number of clusters is settled."""
+        for part, of_all in state.items():
+            for group in self.groups:
+                which = slice(group.members[0], group.members[-1] + 1)
+                getattr(group, part).load_state_dict(some_members(of_all, which, self.n_members))
+
     def snapshot(self):
         """Copy the autoencoders' state."""
-        return [group.snapshot() for group in self.groups]
+        return self.state()["autoencoder"]
 
-    def restore(self, states):
+    def restore(self, state):
         """Bring back a state of `snapshot`."""
-        for group, state in zip(self.groups, states, strict=True):
-            group.restore(state)
+        self.load_state({"autoencoder": state})
 
     def to(self, device, dtype=torch.float32):
         """Copy the ensemble to a device and a dtype."""
-        moved = copy.copy(self)
-        moved.groups = [group.to(device, dtype) for group in self.groups]
-        return moved
+        return self._with_groups([group.to(device, dtype) for group in self.groups])
 
     def for_inference(self, device):
         """Copy the ensemble to a device, in dtypes in which a row's result does not depend on the rows beside it."""
-        moved = copy.copy(self)
-        moved.groups = [group.for_inference(device) for group in self.groups]
-        return moved
+        return self._with_groups([group.for_inference(device) for group in self.groups])
+
+    def _with_groups(self, groups):
+        ensemble = Ensemble.of_groups(groups)
+        ensemble.n_jobs = self.n_jobs
+        return ensemble
 
 
 def _train_group(X, group, method, *arguments):
@@ -225,15 +244,15 @@ def _train_group(X, group, method, *arguments):
             return group, end.value
 
 
-def _train_in_turn(groups, method, X, arguments):
+def _train_in_turn(groups, method, X, arguments, plan):
     """Train groups one after the other; a generator that returns pairs of group and losses."""
     trained = []
     for group in groups:
-        trained += yield from _train_in_memory(group, method, X, arguments)
+        trained += yield from _train_in_memory(group, method, X, arguments, plan)
     return trained
 
 
-def _train_in_memory(group, method, X, arguments):
+def _train_in_memory(group, method, X, arguments, plan):
     """Train one group, or its halves where the memory runs out."""
     start = group.to(group.device, dtype=None)
     try:
@@ -242,8 +261,8 @@ def _train_in_memory(group, method, X, arguments):
     except torch.cuda.OutOfMemoryError as error:
         if len(group.members) == 1:
             raise MemoryError(
-                f"{group.device} has too little memory to train one member by itself. Lower batch_size, choose a "
-                "smaller network, or pass device='cpu'."
+                f"{group.device} has too little memory to train one member by itself with batch_size="
+                f"{plan.batch_size}. Lower batch_size, choose a smaller network, or pass device='cpu'."
             ) from error
     release_memory(group.device)
     warnings.warn(
@@ -252,7 +271,7 @@ def _train_in_memory(group, method, X, arguments):
         RuntimeWarning,
         stacklevel=2,
     )
-    return (yield from _train_in_turn(start.halves(), method, X, arguments))
+    return (yield from _train_in_turn(start.halves(), method, X, arguments, plan))
 
 
 def _mean_losses(losses):

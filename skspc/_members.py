@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from ._constants import NOISE
-from ._device import place_rows, take_rows, to_numpy
+from ._device import place_rows, take_rows, to_numpy, to_tensor
 from ._seeding import BATCHES, HEADS, NOISE_STREAM, WEIGHTS, derive_seed
 from .networks._heads import build_heads
 from .networks._losses import pseudo_label_loss, reconstruction_loss
@@ -55,13 +55,28 @@ def plan_training(n_rows, epochs, min_steps, batch_size, learning_rate):
     batch_size = min(batch_size, n_rows)
     steps_per_epoch = n_rows // batch_size
     n_epochs = max(epochs, -(-min_steps // steps_per_epoch))
-    return TrainingPlan(n_epochs, batch_size, learning_rate)
+    return TrainingPlan(int(n_epochs), int(batch_size), float(learning_rate))  # plain numbers, for the history
+
+
+def some_members(state, which, n_members):
+    """Some members' part of a state, whose tensors hold the members one after the other (single numbers are shared)."""
+    return {
+        name: value.unflatten(0, (n_members, -1))[which].flatten(0, 1) if value.ndim else value
+        for name, value in state.items()
+    }
+
+
+def join_members(states):
+    """Join states of groups to that of all their members."""
+    return {
+        name: torch.cat([state[name] for state in states]) if value.ndim else value for name, value in states[0].items()
+    }
 
 
 class MemberGroup:
     """Autoencoders with their pseudo-classifiers, trained side by side on batches of their own.
 
-    Each method that trains is a generator, which yields after each epoch and returns the losses: so groups can take
+    Each method that trains is a generator, which yields after each step and returns the losses: so groups can take
     turns, or run at once.
 
     Parameters
@@ -139,8 +154,8 @@ class MemberGroup:
             "pseudo_label" and "reconstruction", mean over the last epoch: tensors (K,).
         """
         X = place_rows(X, self.device)
-        selected = torch.as_tensor(selected, device=self.device)
-        targets = torch.as_tensor(targets, device=self.device).where(selected, 0)
+        selected = to_tensor(selected, self.device)
+        targets = to_tensor(targets, self.device).where(selected, 0)
         members = torch.arange(len(self.members), device=self.device)[:, None]
 
         def batch_losses(rows, generator):
@@ -192,7 +207,7 @@ class MemberGroup:
         if self.network.noise == 0:
             return latents
         spread = latents.detach().std(dim=1, keepdim=True)
-        draws = torch.randn(latents.shape, generator=generator, device=self.device)
+        draws = torch.randn(latents.shape, generator=generator, device=self.device, dtype=torch.float32)
         return latents + self.network.noise * spread * draws
 
     def _optimise(self, batch_losses, parameters, n_rows, plan, stage):
@@ -203,7 +218,7 @@ class MemberGroup:
         shufflers = self._generators(BATCHES, stage)
         noise_seed = derive_seed(self.seed, NOISE_STREAM, stage, self.members[0])
         noise_generator = torch.Generator(self.device).manual_seed(noise_seed)
-        before = copy.deepcopy(self._state())
+        before = copy.deepcopy(self._tensors())
         epoch_losses: list[dict] = []
         for _ in range(plan.n_epochs):
             epoch_losses.clear()
@@ -214,23 +229,20 @@ class MemberGroup:
                 sum(loss.sum() for loss in losses.values()).backward()
                 optimiser.step()
                 epoch_losses.append({name: loss.detach() for name, loss in losses.items()})
-            yield
+                yield
         self.lost = self._revert_lost(before)
         names = epoch_losses[0] if epoch_losses else ()
         return {name: torch.stack([losses[name] for losses in epoch_losses]).mean(dim=0) for name in names}
 
-    def _state(self):
+    def _tensors(self):
         """Tensors of all weights, each with the members one after the other."""
         states = self.autoencoder.state_dict(prefix="autoencoder."), self.heads.state_dict(prefix="heads.")
-        return {name: value for state in states for name, value in state.items() if self._is_batched(value)}
-
-    def _is_batched(self, value):
-        return value.ndim > 0 and value.shape[0] % len(self.members) == 0
+        return {name: value for state in states for name, value in state.items() if value.ndim}
 
     @torch.no_grad()
     def _revert_lost(self, before):
         """Give members whose weights have become infinite or NaN the weights from before: a set of these members."""
-        state, shape = self._state(), (len(self.members), -1)
+        state, shape = self._tensors(), (len(self.members), -1)
         finite = [torch.isfinite(value).unflatten(0, shape).flatten(1).all(dim=1) for value in state.values()]
         lost = ~torch.stack(finite).all(dim=0)
         if not lost.any():
@@ -269,13 +281,13 @@ class MemberGroup:
         self.heads.eval()
         return to_numpy(torch.softmax(self.heads(torch.as_tensor(latents, device=self.device)), dim=2))
 
-    def snapshot(self):
-        """Copy the autoencoders' state."""
-        return copy.deepcopy(self.autoencoder.state_dict())
-
-    def restore(self, state):
-        """Bring back a state of `snapshot`."""
-        self.autoencoder.load_state_dict(state)
+    def state(self):
+        """Copy the weights, to the CPU: a dict by module name."""
+        modules = {"autoencoder": self.autoencoder, "heads": self.heads}
+        return {
+            part: {name: value.detach().to("cpu", copy=True) for name, value in module.state_dict().items()}
+            for part, module in modules.items()
+        }
 
     def halves(self):
         """Split the group in two, with copies of its members' weights."""
@@ -291,17 +303,9 @@ class MemberGroup:
         if self.n_clusters is not None:
             part.reset_heads(self.n_clusters)
         part = part.to(self.device, next(self.autoencoder.parameters()).dtype)
-        part.autoencoder.load_state_dict(self._state_of(self.autoencoder, which))
-        part.heads.load_state_dict(self._state_of(self.heads, which))
+        for name, state in self.state().items():
+            getattr(part, name).load_state_dict(some_members(state, which, len(self.members)))
         return part
-
-    def _state_of(self, module, which):
-        """Some members' share of a module's state: its tensors hold the members one after the other."""
-        n_members = len(self.members)
-        return {
-            name: value.unflatten(0, (n_members, -1))[which].flatten(0, 1) if self._is_batched(value) else value
-            for name, value in module.state_dict().items()
-        }
 
     def to(self, device, dtype=torch.float32):
         """Copy the group to a device and a dtype; None keeps the dtype."""

@@ -32,7 +32,7 @@ def bytes_of_member(network, input_shape, batch_size):
         return tensor
 
     weights = {parameter.untyped_storage().data_ptr() for parameter in autoencoder.parameters()}
-    rows = torch.zeros(1, MEASURED_ROWS, *input_shape)
+    rows = torch.zeros(1, MEASURED_ROWS, *input_shape, dtype=torch.float32)
     with saved_tensors_hooks(keep, lambda tensor: tensor):
         loss = reconstruction_loss(autoencoder.decode(autoencoder.encode(rows)), rows)
     activations = sum(size for storage, size in saved.items() if storage not in weights)

@@ -2,7 +2,7 @@
 
 import torch
 
-from ._device import to_numpy
+from ._device import own_torch_modes, to_numpy
 from ._members import MemberGroup
 from .networks import ConvNetwork, MLPNetwork
 from .networks._conv import ConvAutoencoder
@@ -43,6 +43,7 @@ def pack_groups(groups):
     }
 
 
+@own_torch_modes()
 def unpack_groups(packed):
     """Build groups again; the inverse of `pack_groups`.
 

@@ -1,5 +1,6 @@
 """What a fit tells while it runs: stages and rounds, with the time left."""
 
+import copy
 import sys
 
 
@@ -41,7 +42,12 @@ class Watcher:
         """Tell of the last round: whether the monitor wants to stop."""
         if self.display is not None:
             self.display.after_round(history)
-        return self.monitor is not None and bool(self.monitor(history))
+        return self.monitor is not None and bool(self.monitor(copy.deepcopy(history)))
+
+    def resumed(self, history):
+        """Tell that the fit goes on from a checkpoint."""
+        if self.display is not None:
+            self.display.resumed(history)
 
 
 class Lines:
@@ -55,6 +61,9 @@ class Lines:
 
     def after_round(self, history):
         self._write(format_row(history[-1]) + format_time_left(history, self.max_iter))
+
+    def resumed(self, history):
+        self._write(f"going on from a checkpoint after {len(history)} clusterings")
 
     def close(self):
         """There is nothing to close."""
@@ -77,6 +86,9 @@ class Bar:
     def after_round(self, history):
         self.bar.set_postfix_str(f"{100 * history[-1]['agreed_share']:.1f} % agreed", refresh=False)
         self.bar.update()
+
+    def resumed(self, history):
+        self.bar.update(len(history))
 
     def close(self):
         self.bar.set_description("SPCClustering")

@@ -80,7 +80,7 @@ class Progress:
     spaces : list of int
         The space of each labelling of that consensus.
     best : Consensus or None
-    best_encoders : list of dict
+    best_encoders : dict
         Of the best round: `Ensemble.snapshot`.
     """
 
@@ -91,7 +91,7 @@ class Progress:
     consensus: Consensus | None = None
     spaces: list = field(default_factory=list)
     best: Consensus | None = None
-    best_encoders: list = field(default_factory=list)
+    best_encoders: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -157,15 +157,15 @@ def run_rounds(X, ensemble, n_clusters, settings, watcher, checkpoints):
             watcher.stage("pretraining")
             progress = _pretrain(X, ensemble, n_clusters, settings)
             checkpoints.write(progress, ensemble)
-        while not _is_over(progress.history, settings):
+        elif progress.history:
+            watcher.resumed(progress.history)
+        while not _is_over(progress, settings):
             if progress.history:
                 watcher.stage(f"training, round {len(progress.history)}")
                 progress = _train(X, ensemble, progress, settings)
             watcher.stage("clustering")
             progress = _cluster(X, ensemble, progress, settings)
             checkpoints.write(progress, ensemble)
-            if progress.consensus is None:
-                break
             if watcher.after_round(progress.history):
                 ended_by = "monitor"
                 break
@@ -178,7 +178,11 @@ def run_rounds(X, ensemble, n_clusters, settings, watcher, checkpoints):
             raise
         warnings.warn(f"{error} The result is that of the best round before.", ConvergenceWarning, stacklevel=3)
     watcher.stage("training classifiers")
-    return replace(_finish(X, ensemble, progress, settings), ended_by=ended_by)
+    try:
+        result = _finish(X, ensemble, progress, settings)
+    except KeyboardInterrupt:  # once more, so that there is a result; Ctrl-C a second time leaves none
+        ended_by, result = "interrupt", _finish(X, ensemble, progress, settings)
+    return replace(result, ended_by=ended_by)
 
 
 class TrainingDiverged(FloatingPointError):
@@ -434,10 +438,12 @@ def label_without_rounds(X, ensemble, labels, settings, watcher):
     return RoundsResult(labels, everywhere, everywhere.astype(bool), labels[None], [row], 0, 1)
 
 
-def _is_over(history, settings):
-    """Whether training ends: enough rounds, no growth, or nothing left to agree on."""
+def _is_over(progress, settings):
+    """Whether training ends: enough rounds, no growth, nothing left to agree on, or nothing to train on."""
+    history = progress.history
     return len(history) > 0 and (
         len(history) > settings.max_iter
+        or progress.consensus is None
         or has_stopped_growing(history, settings.n_iter_no_change)
         or history[-1]["mean_agreement"] == 1.0
     )

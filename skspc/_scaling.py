@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+ROWS_PER_CHUNK = 4096  # of which there are float64 copies at once
 FARTHEST = 1e6  # standard deviations from the mean at which features of rows to predict are clipped
 
 
@@ -37,7 +38,7 @@ class Scaling:
             return X.reshape(len(X), *self.input_shape)
         return self.apply(X)
 
-    def apply(self, X, dtype=np.float32, rows_per_chunk=4096):
+    def apply(self, X, dtype=np.float32, rows_per_chunk=ROWS_PER_CHUNK):
         """Scale rows (N, n_features) in float64 and return an array (N, *input_shape) of ``dtype``.
 
         No float64 copy of the whole of X is made.
@@ -63,10 +64,16 @@ def fit_image_scaling(X, input_shape):
 
 def fit_vector_scaling(X, input_shape):
     """Learn to standardise each feature; a constant feature becomes zero."""
-    unit = np.abs(X, dtype=np.float64).max(axis=0)
+    unit = np.max([np.abs(chunk).max(axis=0) for chunk in _chunks(X)], axis=0)
     unit[unit == 0] = 1.0
-    relative = X / unit
-    mean, deviation = relative.mean(axis=0), relative.std(axis=0)
+    mean = sum((chunk / unit).sum(axis=0) for chunk in _chunks(X)) / len(X)
+    deviation = np.sqrt(sum(((chunk / unit - mean) ** 2).sum(axis=0) for chunk in _chunks(X)) / len(X))
     # Below this, a deviation is the rounding of a constant.
     deviation[deviation <= 10 * np.finfo(np.float64).eps] = 1.0
     return Scaling(unit, mean, deviation, FARTHEST, tuple(input_shape))
+
+
+def _chunks(X):
+    """Yield some rows after the others, in float64 and in one order of memory: the last digits of sums depend on it."""
+    for start in range(0, len(X), ROWS_PER_CHUNK):
+        yield np.ascontiguousarray(X[start : start + ROWS_PER_CHUNK], dtype=np.float64)

@@ -18,7 +18,14 @@ from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, St
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._checkpoints import Checkpoints, checkpoint_key
-from ._device import inference_device, release_memory, resolve_device, resolve_precision
+from ._device import (
+    inference_device,
+    own_torch_modes,
+    release_memory,
+    reproducible,
+    resolve_device,
+    resolve_precision,
+)
 from ._ensemble import Ensemble
 from ._io import load_model, save_model
 from ._members import plan_training
@@ -29,11 +36,11 @@ from ._rows import distinct_rows
 from ._scaling import fit_image_scaling, fit_vector_scaling
 from ._seeding import draw_seed
 from ._validation import (
+    as_numbers,
     check_image_shape,
     check_n_samples,
     choose_network,
     flatten_images,
-    without_padding,
 )
 from ._version import __version__
 from ._workers import jobs_at_once, sent_once
@@ -125,8 +132,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         elsewhere.
     checkpoint : str or path-like, default=None
         Folder for checkpoints, written after pretraining and after each round. A fit that was stopped goes on where it
-        was when it is started again with the same rows and parameters, and ends with the same labels. Each fit has a
-        folder of its own inside, which is removed when the fit has come to its end by itself.
+        was when it is started again with the same rows, parameters and versions of libraries, and ends with the same
+        labels. Each such fit has a folder of its own inside, which is removed when it has come to its end by itself;
+        two equal fits must not run at once. The monitor is not asked again about rounds before.
 
     Attributes
     ----------
@@ -196,7 +204,11 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "device": [str, torch.device],
         "precision": [StrOptions({"auto", "float32", "bfloat16"})],
-        "n_jobs": [Integral, None],
+        "n_jobs": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+            None,
+        ],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "checkpoint": [str, PathLike, None],
@@ -261,6 +273,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return tags
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @own_torch_modes()
     def fit(self, X, y=None, *, monitor=None):
         """Cluster X.
 
@@ -280,10 +293,11 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Raises
         ------
         ValueError
-            If X is not finite, has fewer rows than clusters or fewer than two, or if a parameter does not fit X or this
-            machine; before any training.
+            If X is not finite or holds what is no number, has fewer rows than clusters or fewer than two, or if a
+            parameter does not fit X or this machine; before any training.
         TypeError
-            If X is sparse, or a clusterer, reducer or network lacks a method.
+            If X is sparse, or has times beside numbers; if a clusterer, reducer or network lacks a method, or
+            ``monitor`` cannot be called.
         FloatingPointError
             If the training of all members diverged before the first clustering.
         OSError
@@ -302,7 +316,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         clusterer, reducer = get_clusterer(self.clusterer), get_reducer(self.reducer)
         check_parts(clusterer, reducer, self.n_clusters, device)
         seed = draw_seed(self.random_state)
-        checkpoints = self._open_checkpoints(X, device)
+        checkpoints = self._open_checkpoints(X, image_shape, device)
         stored = checkpoints.stored_seed()
         seed = seed if stored is None else stored
 
@@ -312,10 +326,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         fit_scaling = fit_vector_scaling if image_shape is None else fit_image_scaling
         scaling = fit_scaling(distinct, image_shape or (X.shape[1],))
         settings = self._round_settings(len(first), clusterer, reducer, device)
-        batch_size = settings.pretraining.batch_size
-        ensemble = self._new_ensemble(network, scaling.input_shape, seed, device, batch_size, augmentation)
         rows = scaling.training_rows(distinct)
-        with sent_once(rows), Watcher(self.verbose, self.max_iter, monitor) as watcher:
+        ensemble = self._new_ensemble(network, rows, seed, device, settings.pretraining.batch_size, augmentation)
+        with sent_once(rows), reproducible(device), Watcher(self.verbose, self.max_iter, monitor) as watcher:
             if n_clusters in (1, len(first)):
                 labels = np.arange(len(first)) % n_clusters
                 result = label_without_rounds(rows, ensemble, labels, settings, watcher)
@@ -324,20 +337,21 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self._store(result, inverse)
         self._image_shape, self._scaling = image_shape, scaling
         self._ensemble = ensemble.to(torch.device("cpu"))
-        release_memory(device)
+        del ensemble
         self._store_predictions(distinct, inverse)
+        release_memory(device)
         self._end(result, checkpoints)
         return self
 
-    def _open_checkpoints(self, X, device):
+    def _open_checkpoints(self, X, image_shape, device):
         if self.checkpoint is None:
             return Checkpoints(None)
         changing_nothing = ("checkpoint", "n_jobs", "verbose", "device")
         parameters = {
             name: value for name, value in self.get_params(deep=False).items() if name not in changing_nothing
         }
-        versions = {"skspc": __version__, "torch": torch.__version__, "device": device.type}
-        return Checkpoints(self.checkpoint, checkpoint_key(X, parameters, versions))
+        circumstances = {"skspc": __version__, "image_shape": image_shape, "device": device.type}
+        return Checkpoints(self.checkpoint, checkpoint_key(X, parameters, circumstances))
 
     def _store_predictions(self, distinct, inverse):
         probabilities = self._probabilities(distinct)
@@ -355,7 +369,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 f"The fit was interrupted after {self.n_iter_} clusterings. The model is fitted to the best of them, "
                 f"round {self.best_iter_}.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         finally:
             raise KeyboardInterrupt
@@ -363,7 +377,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _check_fit_data(self, X):
         """Validate X as rows of numbers, and settle the image shape."""
         X, implied = flatten_images(X)
-        X = without_padding(validate_data(self, X, dtype="numeric", ensure_min_samples=1))
+        X = self._check_rows(X)
         check_n_samples(len(X), self.n_clusters)
         return X, check_image_shape(self.image_shape, implied, X.shape[1])
 
@@ -375,7 +389,12 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 f"X has images of shape {implied} as (channels, height, width), but SPCClustering was fitted on "
                 f"images of shape {self._image_shape}. Pass images of that shape, or flattened rows."
             )
-        return without_padding(validate_data(self, X, dtype="numeric", reset=False))
+        return self._check_rows(X, reset=False)
+
+    def _check_rows(self, X, reset=True):
+        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums up all of X, to see whether it is finite
+            X = validate_data(self, X, dtype="numeric", reset=reset)
+        return as_numbers(X)
 
     def _attainable_n_clusters(self, n_distinct):
         """n_clusters, or the number of distinct rows where these are fewer."""
@@ -390,14 +409,15 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             )
         return int(min(self.n_clusters, n_distinct))
 
-    def _new_ensemble(self, network, input_shape, seed, device, batch_size, augmentation):
+    def _new_ensemble(self, network, rows, seed, device, batch_size, augmentation):
         return Ensemble(
             network,
-            input_shape,
+            rows.shape[1:],
             seed,
             self.n_estimators,
             device,
             batch_size=batch_size,
+            n_row_bytes=rows.nbytes,
             augmentation=augmentation,
             precision=resolve_precision(self.precision),
             n_jobs=jobs_at_once(self.n_jobs),
@@ -532,14 +552,14 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Returns
         -------
         score : float
-            Between 1 / K and 1.
+            Between 0 and 1.
         """
         agreeing = 0
         X = self._check_predict_data(X)
         for _, probabilities in self._infer(X):
             labels = probabilities.mean(axis=0).argmax(axis=1)
             agreeing += int(np.sum(probabilities.argmax(axis=2) == labels))
-        return agreeing / (len(X) * self.n_estimators)
+        return agreeing / (len(X) * self._ensemble.n_members)
 
     def save(self, path):
         """Write the fitted model to one file, from which `load` brings it back.
@@ -612,11 +632,14 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         A row's result does not depend on the rows beside it beyond the last digits of float64.
         """
-        ensemble = self._ensemble.for_inference(inference_device(self.device))
+        with own_torch_modes():
+            ensemble = self._ensemble.for_inference(inference_device(self.device))
         for start in range(0, len(X), ROWS_AT_ONCE):
-            latents = ensemble.encode(self._scaling.apply(X[start : start + ROWS_AT_ONCE], np.float64))
-            yield latents, ensemble.classify(latents)
+            with own_torch_modes():
+                latents = ensemble.encode(self._scaling.apply(X[start : start + ROWS_AT_ONCE], np.float64))
+                probabilities = ensemble.classify(latents)
+            yield latents, probabilities
 
     @property
     def _n_features_out(self):
-        return self.n_estimators * self._ensemble.latent_size
+        return self._ensemble.n_members * self._ensemble.latent_size

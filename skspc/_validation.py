@@ -3,7 +3,10 @@
 import math
 
 import numpy as np
+import torch
+from sklearn.utils import assert_all_finite
 
+from ._device import to_numpy
 from .networks import MIN_IMAGE_SIZE, ConvNetwork, MLPNetwork
 
 NETWORKS = {"conv": ConvNetwork, "mlp": MLPNetwork}
@@ -24,6 +27,7 @@ def flatten_images(X):
     image_shape : tuple (C, H, W) or None
         None where X was no array of images.
     """
+    X = from_torch(X)
     if not hasattr(X, "shape"):
         X = np.asarray(X) if _depth(X) > 2 else X
     shape = tuple(getattr(X, "shape", ()))
@@ -149,6 +153,35 @@ def check_n_samples(n_samples, n_clusters):
         )
 
 
-def without_padding(X):
-    """Make floats wider than 64 bits float64: torch has none, and their padding bytes would tell equal rows apart."""
-    return X.astype(np.float64) if X.dtype.kind == "f" and X.dtype.itemsize > 8 else X
+def from_torch(X):
+    """A tensor as an array, wherever it lies and whatever is recorded for its gradient; anything else as it came."""
+    if not torch.is_tensor(X) or X.layout != torch.strided:
+        return X
+    narrow = X.dtype.is_floating_point and X.dtype.itemsize < 4  # numpy has no bfloat16
+    return to_numpy(X.float() if narrow else X)
+
+
+def as_numbers(X):
+    """Make rows numbers that torch has: objects, and floats wider than 64 bits, become float64.
+
+    The padding bytes of wide floats would tell equal rows apart.
+
+    Raises
+    ------
+    ValueError
+        If X holds times, what is no number, or numbers beyond float64.
+    """
+    if X.dtype.kind in "mM":
+        raise ValueError(f"X has type {X.dtype}, and times are no features. Pass numbers, e.g. X.astype('int64').")
+    if X.dtype.kind != "O" and X.dtype.itemsize <= 8:
+        return X
+    try:
+        with np.errstate(over="ignore"):
+            X = X.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(
+            f"X holds what is no number ({error}). Leave it out, or encode it, e.g. by "
+            "sklearn.preprocessing.OneHotEncoder."
+        ) from error
+    assert_all_finite(X, input_name="X")
+    return X

@@ -91,8 +91,8 @@ class AffineAugmentation(BaseEstimator):
         """
         n, _, height, width = shape
         limits = [math.radians(self.rotation), self.scale, self.scale, self.shear, 2 * self.shift, 2 * self.shift]
-        drawn = 2 * torch.rand((len(limits), n), generator=generator, device=device) - 1
-        angle, wide, high, shear, right, down = drawn * torch.tensor(limits, device=device)[:, None]
+        drawn = 2 * torch.rand((len(limits), n), generator=generator, device=device, dtype=torch.float32) - 1
+        angle, wide, high, shear, right, down = drawn * drawn.new_tensor(limits)[:, None]
         cosine, sine = angle.cos(), angle.sin()
         return torch.stack(
             [

@@ -52,3 +52,42 @@ def clustering_accuracy(y_true, y_pred):
         return 0.0
     counts = contingency_matrix(y_true[kept], y_pred[kept])
     return float(counts[linear_sum_assignment(counts, maximize=True)].sum() / len(y_true))
+
+
+def score_accuracy(estimator, X, y):
+    """Score an estimator by `clustering_accuracy` of what it predicts: a scorer, for where some truth is known.
+
+    Without truth, leave ``scoring=None``: then `SPCClustering.score` counts, the share of the members that agree.
+
+    Parameters
+    ----------
+    estimator : object with ``predict``
+        Fitted; a pipeline too.
+    X : array-like of shape (n_samples, ...)
+        What it takes.
+    y : array-like of shape (n_samples,)
+        Classes.
+
+    Returns
+    -------
+    accuracy : float
+        Between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If y has not as many values as X has rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from skspc import SPCClustering
+    >>> from skspc.metrics import score_accuracy
+    >>> X, y = make_blobs(n_samples=90, centers=3, cluster_std=0.3, random_state=0)
+    >>> model = SPCClustering(n_estimators=1, max_iter=0, random_state=0)
+    >>> search = GridSearchCV(model, {"n_clusters": [2, 3]}, scoring=score_accuracy, cv=2).fit(X, y)
+    >>> search.best_params_
+    {'n_clusters': 3}
+    """
+    return clustering_accuracy(y, estimator.predict(X))

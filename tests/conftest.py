@@ -26,6 +26,14 @@ def one_thread():
     torch.set_num_threads(n_threads)
 
 
+def pytest_collection_modifyitems(items):
+    """Write what a test marked as a case is about into the report of the run; benchmarks/reliability.py reads it."""
+    for item in items:
+        for marker in item.iter_markers("case"):
+            kind, inputs = marker.args
+            item.user_properties += [("kind", kind), ("inputs", inputs), ("origin", marker.kwargs.get("origin", ""))]
+
+
 DATA = Path(os.environ.get("SKSPC_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 # What makes a fit short. Not for accuracy.

@@ -22,6 +22,13 @@ def make_model(folder, **parameters):
     return SPCClustering(3, checkpoint=folder, **(settings | parameters))
 
 
+class Noise(KMeans):
+    """Finds nothing but noise."""
+
+    def fit_predict(self, X, y=None, sample_weight=None):
+        return np.full(len(X), -1)
+
+
 class Killed(BaseException):
     """Stands for a process that ends: nothing after it runs."""
 
@@ -144,6 +151,98 @@ def test_the_newest_whole_one_counts(tmp_path, expected, damage):
     model = make_model(tmp_path).fit(X, monitor=lambda history: seen.append(len(history)))
     assert seen[0] == 3
     assert_same_fit(model, expected)
+
+
+def test_images_and_the_same_rows_flattened_do_not_meet(tmp_path):
+    images = np.random.default_rng(0).integers(0, 9, (60, 8, 8))
+    for rows in (images, images.reshape(60, -1)):
+        with pytest.raises(Killed):
+            make_model(tmp_path, n_estimators=1).fit(rows, monitor=kill_after(1))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_parameters_that_are_numbers_of_numpy(tmp_path):
+    numbers = {"epochs": np.int64(1), "batch_size": np.int32(7), "learning_rate": np.float32(1e-3)}
+    with pytest.raises(Killed):
+        make_model(tmp_path, **numbers).fit(X, monitor=kill_after(2))
+    seen = []
+    make_model(tmp_path, **numbers).fit(X, monitor=lambda history: seen.append(len(history)))
+    assert seen[0] == 3
+
+
+def test_a_function_without_a_name_has_no_checkpoints(tmp_path, monkeypatch):
+    kill_in("pretrain", monkeypatch)
+    with pytest.raises(TypeError, match=r"augmentation=<function .*lambda.* Pass a function defined in a module.*None"):
+        make_model(tmp_path, augmentation=lambda batch, generator: batch).fit(X)
+
+
+def test_a_member_lost_before_the_end_stays_lost_after_it(tmp_path, monkeypatch):
+    pretrain = Ensemble.pretrain
+
+    def pretrain_and_lose(self, *args):
+        losses = pretrain(self, *args)
+        self.lost = {1}
+        return losses
+
+    monkeypatch.setattr(Ensemble, "pretrain", pretrain_and_lose)
+    whole = make_model(None).fit(X)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+        kill_in("encode", patch)
+        make_model(tmp_path).fit(X)
+    again = make_model(tmp_path).fit(X)
+    assert {"space": 1, "reason": "training diverged"} in again.history_[0]["left_out"]
+    assert_same_fit(again, whole)
+
+
+def test_a_fit_stopped_at_its_classifiers_after_a_round_of_noise(tmp_path):
+    settings = {"clusterer": Noise(n_init=1), "n_iter_no_change": 9}
+    seen = []
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed), pytest.warns(ConvergenceWarning):
+        kill_in("train_heads", patch)
+        make_model(tmp_path, **settings).fit(X, monitor=lambda history: seen.append(len(history)))
+    assert seen == [1]  # nothing to train on, so no round follows
+    model = make_model(tmp_path, **settings).fit(X)
+    assert (model.n_clusters_, model.n_iter_) == (1, 1)
+
+
+def test_a_folder_in_the_place_of_a_checkpoint(tmp_path, expected):
+    with pytest.raises(Killed):
+        make_model(tmp_path).fit(X, monitor=kill_after(3))
+    (folder,) = tmp_path.iterdir()
+    for path in folder.iterdir():
+        path.write_bytes(b"")
+    seen = []
+    model = make_model(tmp_path).fit(X, monitor=lambda history: seen.append(len(history)))
+    assert seen[0] == 1
+    assert_same_fit(model, expected)
+
+
+def test_ctrl_c_at_the_classifiers_leaves_the_whole_fit(expected, monkeypatch):
+    original, calls = Ensemble.train_heads, []
+
+    def interrupted(self, *args):
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return original(self, *args)
+
+    monkeypatch.setattr(Ensemble, "train_heads", interrupted)
+    model = make_model(None)
+    with pytest.warns(ConvergenceWarning, match="interrupted after 5"), pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert_same_fit(model, expected)
+
+
+def test_a_monitor_cannot_change_the_history(expected):
+    model = make_model(None).fit(X, monitor=lambda history: history.clear())
+    assert_same_fit(model, expected)
+
+
+def test_a_fit_that_goes_on_says_so(tmp_path, capsys):
+    with pytest.raises(Killed):
+        make_model(tmp_path).fit(X, monitor=kill_after(2))
+    make_model(tmp_path, verbose=1).fit(X)
+    assert "going on from a checkpoint after 2 clusterings" in capsys.readouterr().out
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_before_training(tmp_path, monkeypatch):

@@ -173,6 +173,9 @@ def test_components_after_so_many_merges(n_merges, expected):
 
 
 @pytest.mark.parametrize("n_clusters", range(2, 21))
+@pytest.mark.case(
+    "number of clusters, noise, prediction", "HDBSCAN cut to n_clusters clusters", origin="hdbscan#561, #490, #682"
+)
 def test_hdbscan_cut_finds_so_many_blobs_and_the_right_ones(n_clusters):
     X, y = far_blobs(*[20] * n_clusters)
     labels = HDBSCANCut(n_clusters).fit_predict(X)

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from skspc._device import VALUES_PER_THREAD, inference_device, resolve_device, threads_shared, to_numpy
+from skspc import _device
+from skspc._device import (
+    VALUES_PER_THREAD,
+    inference_device,
+    own_torch_modes,
+    resolve_device,
+    threads_shared,
+    to_numpy,
+)
 
 
 @pytest.fixture
@@ -160,3 +168,73 @@ def test_to_numpy_detaches():
     array = to_numpy(torch.ones(2, 3, dtype=torch.float64, requires_grad=True))
     assert isinstance(array, np.ndarray)
     assert (array.shape, array.dtype) == ((2, 3), np.float64)
+
+
+@pytest.mark.parametrize("n_row_bytes, beside", [(0, 100), (50, 50), (51, 100)])
+def test_rows_take_memory_where_they_are_put(monkeypatch, n_row_bytes, beside):
+    monkeypatch.setattr(_device, "free_memory", lambda device: 100)
+    assert _device.memory_beside_rows(torch.device("cuda"), n_row_bytes) == beside
+
+
+def test_a_cpu_tells_no_memory():
+    assert _device.memory_beside_rows(torch.device("cpu"), 7) is None
+
+
+@pytest.mark.parametrize("device, expected", [("cuda", ["cuda:0", "cuda:1"]), ("cuda:1", ["cuda:1"]), ("cpu", ["cpu"])])
+def test_training_uses_all_devices_or_the_one_named(monkeypatch, device, expected):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert [str(each) for each in _device.training_devices(torch.device(device))] == expected
+
+
+def test_rows_too_many_for_the_device_are_taken_batch_by_batch(monkeypatch):
+    X = np.arange(12, dtype=np.float32).reshape(6, 2)
+    monkeypatch.setattr(_device, "free_memory", lambda device: 95)  # the rows take 48 bytes
+    assert _device.place_rows(X, torch.device("meta")) is X
+    monkeypatch.setattr(_device, "free_memory", lambda device: 96)
+    assert torch.is_tensor(_device.place_rows(X, torch.device("meta")))
+    index = torch.tensor([[4, 0], [1, 1]])
+    for rows in (X, torch.from_numpy(X)):
+        assert _device.take_rows(rows, index, torch.device("cpu")).tolist() == X[index.numpy()].tolist()
+
+
+def test_read_only_rows_are_taken_without_a_warning():
+    X = np.array([[0, 255], [51, 204]], dtype=np.uint8)
+    X.flags.writeable = False
+    taken = _device.take_rows(X, slice(0, 2), torch.device("cpu"))
+    np.testing.assert_allclose(taken.numpy(), [[-1, 1], [-0.6, 0.6]], atol=1e-6)
+
+
+@pytest.mark.parametrize("device, expected", [("cuda", (True, False)), ("cpu", (False, True))])
+def test_cudnn_is_made_repeatable_for_a_while(monkeypatch, device, expected):
+    cudnn = torch.backends.cudnn
+    monkeypatch.setattr(cudnn, "deterministic", False)
+    monkeypatch.setattr(cudnn, "benchmark", True)
+    enabled = cudnn.enabled
+    with pytest.raises(KeyError), _device.reproducible(torch.device(device)):
+        assert (cudnn.deterministic, cudnn.benchmark) == expected
+        assert cudnn.enabled is enabled
+        raise KeyError
+    assert (cudnn.deterministic, cudnn.benchmark) == (False, True)
+
+
+# The caller's modes of torch
+
+
+def modes():
+    return torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu")
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [torch.no_grad, torch.inference_mode, lambda: torch.autocast("cpu", torch.bfloat16), lambda: torch.device("meta")],
+    ids=["no_grad", "inference", "autocast", "device"],
+)
+def test_modes_are_ordinary_inside_and_the_callers_again(mode):
+    with mode():
+        before, device = modes(), torch.get_default_device()
+        with own_torch_modes():
+            assert modes() == (True, False, False)
+            assert torch.zeros(1).device == torch.device("cpu")
+        assert modes() == before
+        assert torch.get_default_device() == device
+    assert modes() == (True, False, False)

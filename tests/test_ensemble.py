@@ -49,8 +49,6 @@ def weights(module):
 
 
 def are_equal(state, other):
-    if isinstance(state, list):  # of groups
-        return len(state) == len(other) and all(map(are_equal, state, other))
     return state.keys() == other.keys() and all(torch.equal(state[name], other[name]) for name in state)
 
 
@@ -556,6 +554,7 @@ class NoWeights:
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.5])
+@pytest.mark.case("reproducibility", "training on one thread and on many", origin="umap#1080, #1108")
 def test_the_number_of_threads_changes_nothing(noise):
     X, (targets, selected) = make_rows(), make_targets(5)
     states, losses = [], []
@@ -577,7 +576,7 @@ def test_groups_have_noise_of_their_own():
     same_weights = ensemble.groups[0].autoencoder.state_dict()
     ensemble.groups[1].autoencoder.load_state_dict(same_weights)
     ensemble.pretrain(make_rows(), WHOLE)  # all rows in one batch: groups differ by order and noise alone
-    first, second = ensemble.snapshot()
+    first, second = (weights(group.autoencoder) for group in ensemble.groups)
     assert not are_equal(first, second)
 
 
@@ -592,7 +591,7 @@ def test_results_are_in_the_order_of_members():
 def test_members_are_dealt_to_all_devices(monkeypatch):
     monkeypatch.setattr(_ensemble, "training_devices", lambda device: [torch.device("meta", i) for i in range(3)])
     monkeypatch.setattr(_ensemble, "bytes_of_member", lambda network, shape, batch_size: 1)
-    monkeypatch.setattr(_ensemble, "free_memory", lambda device: 2**40)
+    monkeypatch.setattr(_ensemble, "memory_beside_rows", lambda device, n_bytes: 2**40)
     groups = Ensemble(NoWeights(), (N_FEATURES,), 0, 8, torch.device("meta")).groups
     assert [(group.device.index, list(group.members)) for group in groups] == [
         (0, [0, 1, 2]),
@@ -601,10 +600,14 @@ def test_members_are_dealt_to_all_devices(monkeypatch):
     ]
 
 
+@pytest.mark.case(
+    "plumbing", "more members than fit into the memory of a GPU", origin="sentence-transformers#1323; deepcluster#38"
+)
 def test_members_are_split_into_groups_that_fit_into_the_memory(monkeypatch):
     monkeypatch.setattr(_ensemble, "training_devices", lambda device: [torch.device("meta", i) for i in range(2)])
     monkeypatch.setattr(_ensemble, "bytes_of_member", lambda network, shape, batch_size: 10 * batch_size)
-    monkeypatch.setattr(_ensemble, "free_memory", lambda device: [200, 160][device.index])  # 80 % of 160: 2 of 60
+    free = [200, 160]  # 80 % of 160: 2 of 60
+    monkeypatch.setattr(_ensemble, "memory_beside_rows", lambda device, n_bytes: free[device.index])
     groups = Ensemble(NoWeights(), (N_FEATURES,), 0, 5, torch.device("meta"), batch_size=6).groups
     assert [(group.device.index, list(group.members)) for group in groups] == [(0, [0, 1]), (1, [2, 3]), (0, [4])]
 
@@ -651,6 +654,9 @@ def too_large_above(n_members, monkeypatch):
     monkeypatch.setattr(MemberGroup, "_optimise", limited)
 
 
+@pytest.mark.case(
+    "plumbing", "a GPU that runs out of memory in training", origin="sentence-transformers#1323; deepcluster#38"
+)
 def test_a_group_that_runs_out_of_memory_trains_on_in_halves(monkeypatch):
     X, (targets, selected) = make_rows(), make_targets(5)
     expected, halved = make_ensemble(5), one_group(5)
@@ -661,14 +667,41 @@ def test_a_group_that_runs_out_of_memory_trains_on_in_halves(monkeypatch):
     assert [group.members for group in halved.groups] == [range(0, 2), range(2, 3), range(3, 5)]
     assert [str(warning.message).split()[7] for warning in caught] == ["5", "3"]
     np.testing.assert_allclose(halved.encode(X), expected.encode(X), rtol=1e-6, atol=1e-9)
+    before = halved.snapshot()
+    assert are_equal(before, make_halved_like(halved).snapshot())
     halved.train_on_pseudo_labels(X, targets, selected, "all", PLAN, stage=1)  # fits now, without a warning
     expected.train_on_pseudo_labels(X, targets, selected, "all", PLAN, stage=1)
     np.testing.assert_allclose(halved.encode(X), expected.encode(X), rtol=1e-6, atol=1e-9)
 
 
+def make_halved_like(ensemble):
+    """An ensemble of pairs with the weights of another, whose groups are other ones."""
+    pairs = make_ensemble(ensemble.n_members)
+    pairs.load_state(ensemble.state())
+    return pairs
+
+
+def test_a_snapshot_fits_other_groups_of_the_same_members():
+    X, whole, pairs = make_rows(), one_group(5), make_ensemble(5, seed=1)
+    whole.pretrain(X, PLAN)
+    pairs.restore(whole.snapshot())
+    np.testing.assert_allclose(pairs.encode(X), whole.encode(X), rtol=1e-6, atol=1e-9)
+    state = pairs.state()
+    whole.load_state(state)
+    assert are_equal(whole.state()["heads"], state["heads"])
+
+
+def test_a_single_group_is_all_members():
+    ensemble = make_ensemble(2)
+    assert are_equal(ensemble.snapshot(), weights(ensemble.groups[0].autoencoder))
+
+
+@pytest.mark.case("plumbing", "a GPU with too little memory for one member", origin="kmcuda#21")
 def test_one_member_that_runs_out_of_memory_says_what_to_lower(monkeypatch):
     too_large_above(0, monkeypatch)
-    with pytest.raises(MemoryError, match="too little memory to train one member by itself. Lower batch_size"):
+    with pytest.raises(
+        MemoryError, match="too little memory to train one member by itself with batch_size=16. Lower batch_size"
+    ):
         make_ensemble(1).pretrain(make_rows(), PLAN)
 
 

@@ -195,6 +195,9 @@ def test_a_loaded_model_is_no_view_of_its_file(fitted, saved):
     assert np.array_equal(loaded.labels_, fitted.labels_)
 
 
+@pytest.mark.case(
+    "plumbing", "a model of a CUDA device where there is none", origin="skorch#70, #93, #1096; BERTopic#384, #876"
+)
 def test_a_model_of_a_cuda_device_predicts_the_same_without_one(tmp_path, monkeypatch):
     # On such a device all members are one group; here the machine has none, whatever the parameter says.
     monkeypatch.setattr(skspc._ensemble, "MEMBERS_PER_CPU_GROUP", 100)

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from skspc.metrics import clustering_accuracy
+from skspc.metrics import clustering_accuracy, score_accuracy
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,11 @@ def test_nothing_is_refused():
 def test_two_columns_are_refused():
     with pytest.raises(ValueError, match="1d array"):
         clustering_accuracy([[0, 1], [1, 0]], [0, 1])
+
+
+def test_a_scorer_of_what_is_predicted():
+    class Halves:
+        def predict(self, X):
+            return [0] * (len(X) // 2) + [1] * (len(X) - len(X) // 2)
+
+    assert score_accuracy(Halves(), range(4), ["b", "b", "b", "a"]) == 0.75

@@ -251,6 +251,11 @@ def test_a_killed_run_costs_one_row(tmp_path, said, monkeypatch):
     assert "failed with exit status -9" in said[0]
 
 
+@pytest.mark.case(
+    "reproducibility",
+    "the command that reproduces the paper's tables",
+    origin="N2D#9, #15; rymc/n2d#10; DCN#4; DeepDPM#26, #50",
+)
 def test_a_real_run_of_the_command(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # as here: sums in another order may end in other labels
     path = tmp_path / "results.jsonl"

@@ -142,6 +142,15 @@ def test_float32_columns_are_summed_in_float64():
     assert scaled.std() == pytest.approx(1.0)
 
 
+def test_memory_order_does_not_change_the_last_digit():
+    X = np.random.default_rng(0).normal(size=(1000, 7)) * 1e3
+    expected = fit_vector_scaling(X, (7,))
+    for same in (np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2]):
+        found = fit_vector_scaling(same, (7,))
+        assert np.array_equal(found.offset, expected.offset)
+        assert np.array_equal(found.scale, expected.scale)
+
+
 def test_one_row_becomes_zero():
     assert scale_vectors([[3.0, -4.0]]).tolist() == [[0.0, 0.0]]
 

@@ -1,6 +1,6 @@
 """SPCClustering as users meet it: results, plumbing, and what goes wrong.
 
-Cases named after an issue of a neighbouring project carry its name in a comment.
+Cases that a neighbouring project's issue named carry its name in a mark; more of them are in test_cases.py.
 """
 
 import copy
@@ -62,16 +62,21 @@ def assert_valid(model, n_rows):
 # Results
 
 
+@pytest.mark.case(
+    "number of clusters, noise, prediction", "predict on the training rows, twice", origin="BERTopic#103, #661, #1582"
+)
 def test_blobs_are_found_and_predict_repeats_the_labels(fitted, blobs):
     X, y = blobs
     assert_valid(fitted, len(X))
     assert clustering_accuracy(y, fitted.labels_) == 1.0
-    # BERTopic#103, #661, #1582
     assert np.mean(fitted.predict(X) == fitted.labels_) >= 0.98
     assert fitted.predict_consistency_ == np.mean(fitted.predict(X) == fitted.labels_)
     assert np.array_equal(fitted.predict(X), fitted.predict(X))
 
 
+@pytest.mark.case(
+    "number of clusters, noise, prediction", "new rows near a cluster, and far from all", origin="hdbscan#361, #392"
+)
 def test_new_rows_get_the_label_of_their_blob(fitted, blobs):
     X, _ = blobs
     near = X + 0.01
@@ -102,8 +107,12 @@ def test_score_is_the_share_of_heads_that_agree_with_predict(fitted, blobs):
     assert fitted.score(X) == pytest.approx(np.mean([head == fitted.predict(X) for head in heads]))
 
 
+@pytest.mark.case(
+    "number of clusters, noise, prediction",
+    "one row by itself, and all rows shuffled",
+    origin="umap#566, tkonopka/umap#9",
+)
 def test_a_row_does_not_depend_on_the_rows_beside_it(fitted, blobs):
-    # umap#566, tkonopka/umap#9
     X = blobs[0]
     whole = fitted.predict_proba(X)
     for i in (0, 7, 149):
@@ -245,8 +254,8 @@ def test_reducers(blobs, quick, reducer):
     assert_valid(model, 150)
 
 
+@pytest.mark.case("plumbing", "clone and set_params of nested parts", origin="umap#681, scikit-lego#660")
 def test_nested_parameters_and_clone():
-    # umap#681, scikit-lego#660
     model = clone(SPCClustering(clusterer=GaussianMixture(10), network=MLPNetwork(hidden=(32,))))
     assert model.clusterer.n_components == 10
     model.set_params(clusterer__n_init=3, network__latent_size=4)
@@ -261,6 +270,7 @@ def test_network_settings_are_used(images, quick):
 # Plumbing
 
 
+@pytest.mark.case("plumbing", "GridSearchCV without y, and a Pipeline", origin="scikit-learn#5600, #6154, #20773")
 def test_pipeline_and_grid_search_without_y(blobs, quick):
     X = blobs[0]
     pipe = make_pipeline(StandardScaler(), SPCClustering(3, **quick)).fit(X)
@@ -277,8 +287,8 @@ def test_pipeline_and_grid_search_without_y(blobs, quick):
     assert 0 < default.best_score_ <= 1
 
 
+@pytest.mark.case("plumbing", "a DataFrame, and its columns in another order", origin="umap#1082, #1166")
 def test_dataframes(blobs, quick):
-    # umap#1082, #1166
     frame = pd.DataFrame(blobs[0], columns=list("abcde"))
     model = SPCClustering(3, **quick).set_output(transform="pandas").fit(frame)
     assert list(model.feature_names_in_) == list("abcde")
@@ -302,8 +312,8 @@ def test_refit_equals_a_fresh_fit(blobs, images, quick):
 # Reproducibility
 
 
+@pytest.mark.case("reproducibility", "one random_state, two fits", origin="umap#1080, #1108")
 def test_same_seed_same_everything(blobs, quick):
-    # umap#1080, #1108
     first, second = (SPCClustering(3, **quick).fit(blobs[0]) for _ in range(2))
     assert np.array_equal(first.labels_, second.labels_)
     assert np.array_equal(first.member_labels_, second.member_labels_)
@@ -320,8 +330,10 @@ def states():
     return random.getstate(), numpy_state[0].tolist(), numpy_state[1], torch.get_rng_state().tolist()
 
 
+@pytest.mark.case(
+    "reproducibility", "global random states of numpy, torch and random", origin="ClustPy#41, #78, #79, #88; skll#220"
+)
 def test_an_int_seed_leaves_every_global_state(blobs, quick):
-    # ClustPy#41, #78, #79, #88; skll#220
     torch.set_num_threads(2)
     before = states()
     model = SPCClustering(3, **quick).fit(blobs[0])
@@ -356,6 +368,7 @@ def test_other_random_states_cost_one_draw(blobs, quick, as_instance):
     assert drawn.randint(10**6) == expected.randint(10**6)
 
 
+@pytest.mark.case("plumbing", "verbose 0 and 1", origin="ClustPy#81")
 def test_silent_unless_asked(blobs, quick, capfd):
     SPCClustering(3, **quick).fit(blobs[0]).predict(blobs[0])
     assert capfd.readouterr() == ("", "")
@@ -425,8 +438,8 @@ def test_objects_without_the_contract_are_named(blobs, parameter):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.case("small and degenerate data", "one NaN, inf or -inf in fit and predict", origin="hdbscan#497, #139")
 def test_nan_and_inf(blobs, fitted, value):
-    # hdbscan#497, #139
     X = blobs[0].copy()
     X[3, 2] = value
     with pytest.raises(ValueError, match="NaN|infinity"):
@@ -435,16 +448,18 @@ def test_nan_and_inf(blobs, fitted, value):
         fitted.predict(X)
 
 
+@pytest.mark.case(
+    "small and degenerate data", "1 row for 2 clusters, 5 rows for 10", origin="hdbscan#235, #263; cuml#7189"
+)
 def test_too_few_rows(blobs):
-    # hdbscan#235, #263; cuml#7189
     with pytest.raises(ValueError, match="n_samples=1 .*n_clusters=2"):
         SPCClustering(2).fit(blobs[0][:1])
     with pytest.raises(ValueError, match="n_samples=5 .*n_clusters=10"):
         SPCClustering(10).fit(blobs[0][:5])
 
 
+@pytest.mark.case("plumbing", "a sparse matrix in fit and predict", origin="hdbscan#27")
 def test_sparse(blobs, fitted):
-    # hdbscan#27
     with pytest.raises(TypeError, match="[Ss]parse"):
         SPCClustering(3).fit(sp.csr_matrix(blobs[0]))
     with pytest.raises(TypeError, match="[Ss]parse"):
@@ -452,8 +467,12 @@ def test_sparse(blobs, fitted):
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "transform", "score"])
+@pytest.mark.case(
+    "number of clusters, noise, prediction",
+    "a feature less, one row as a vector, no rows",
+    origin="umap#311, #89; hdbscan#320",
+)
 def test_wrong_shapes_after_fit(blobs, fitted, method):
-    # umap#311, #89; hdbscan#320
     X, call = blobs[0], getattr(fitted, method)
     for wrong in (X[:, :-1], X[0], X[:0]):
         with pytest.raises(ValueError, match=r"features|1D array|0 sample"):
@@ -483,8 +502,12 @@ def test_channels_last_are_pointed_out():
 
 @pytest.mark.parametrize(("n_rows", "n_clusters"), [(2, 2), (3, 2), (5, 2), (6, 5), (10, 2), (12, 3), (33, 3)])
 @pytest.mark.parametrize("clusterer", ["hdbscan", "gmm"])
+@pytest.mark.case(
+    "small and degenerate data",
+    "2 to 12 rows, and one row more than a batch",
+    origin="umap#266, #201; BERTopic#97, #1512; Top2Vec#38; pytorch#7716",
+)
 def test_few_rows(quick, n_rows, n_clusters, clusterer):
-    # umap#266, #201, BERTopic#97, #1512, Top2Vec#38; pytorch#7716 (33: one row more than a batch)
     X = np.random.RandomState(0).normal(size=(n_rows, 4))
     model = SPCClustering(n_clusters, clusterer=clusterer, **quick).fit(X)
     assert_valid(model, n_rows)
@@ -492,8 +515,8 @@ def test_few_rows(quick, n_rows, n_clusters, clusterer):
     assert set(model.predict(X)) <= set(range(n_clusters))
 
 
+@pytest.mark.case("small and degenerate data", "20 rows, batch_size=256", origin="pytorch#7716; fastai#970")
 def test_fewer_rows_than_a_batch_still_train(quick):
-    # pytorch#7716, fastai#970
     X = make_blobs(20, 4, centers=2, random_state=0)[0]
     losses = [
         SPCClustering(2, **{**quick, "pretrain_epochs": epochs, "batch_size": 256}).fit(X).history_[0]["losses"]
@@ -502,8 +525,8 @@ def test_fewer_rows_than_a_batch_still_train(quick):
     assert losses[1]["reconstruction"] < 0.7 * losses[0]["reconstruction"]
 
 
+@pytest.mark.case("small and degenerate data", "every row twice", origin="hdbscan#94, #129, #53, #548; cuml#4474")
 def test_duplicated_rows_share_their_label(blobs, quick):
-    # hdbscan#94, #129, #53, #548; cuml#4474
     X = np.concatenate([blobs[0], blobs[0]])
     model = SPCClustering(3, **quick).fit(X)
     assert_valid(model, 300)
@@ -513,8 +536,10 @@ def test_duplicated_rows_share_their_label(blobs, quick):
     assert np.array_equal(model.labels_[:150], SPCClustering(3, **quick).fit(blobs[0]).labels_)
 
 
+@pytest.mark.case(
+    "small and degenerate data", "4 distinct rows 50 times each, n_clusters=10", origin="scikit-learn#10059, #10099"
+)
 def test_fewer_distinct_rows_than_clusters(quick):
-    # scikit-learn#10059, #10099
     X = np.tile(np.array([[0.0, 0], [1, 0], [0, 1], [5, 5]]), (50, 1))
     with pytest.warns(ConvergenceWarning, match="4 distinct rows, fewer than n_clusters=10"):
         model = SPCClustering(10, **quick).fit(X)
@@ -523,16 +548,16 @@ def test_fewer_distinct_rows_than_clusters(quick):
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
+@pytest.mark.case("small and degenerate data", "600 equal rows", origin="hdbscan#492, #224, #56, #305")
 def test_identical_rows(quick):
-    # hdbscan#492, #224, #56, #305
     with pytest.warns(ConvergenceWarning, match="1 distinct rows"):
         model = SPCClustering(3, **quick).fit(np.ones((600, 3)))
     assert_valid(model, 600)
     assert model.n_clusters_ == 1
 
 
+@pytest.mark.case("small and degenerate data", "one blob of 500 rows, n_clusters=3", origin="hdbscan#492")
 def test_one_tight_blob(quick):
-    # hdbscan#492
     X = np.random.RandomState(0).normal(scale=1e-3, size=(500, 3))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # allowed here, where there is nothing to find
@@ -599,3 +624,16 @@ def test_digits_are_clustered_far_better_than_by_kmeans():
     model = SPCClustering(10, image_shape=(8, 8), random_state=0, **settings).fit(X)
     assert clustering_accuracy(y, model.labels_) > 0.88  # KMeans: 0.79
     assert clustering_accuracy(y[model.agreed_], model.labels_[model.agreed_]) > 0.95
+
+
+def test_parameters_changed_after_the_fit_change_no_prediction(blobs, quick):
+    model = SPCClustering(3, **quick).fit(blobs[0])
+    score, names = model.score(blobs[0]), model.get_feature_names_out().tolist()
+    model.set_params(n_estimators=7)
+    assert model.score(blobs[0]) == score
+    assert model.get_feature_names_out().tolist() == names
+
+
+def test_no_jobs_at_all_are_refused(blobs):
+    with pytest.raises(ValueError, match="The 'n_jobs' parameter .* Got 0 instead"):
+        SPCClustering(3, n_jobs=0).fit(blobs[0])

@@ -428,6 +428,7 @@ def test_neighbourhoods_are_kept_as_by_umap_learn(digits):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+@pytest.mark.case("reproducibility", "one seed, two embeddings on CUDA", origin="cuml#5099, #5892, #7176; pytorch#2831")
 def test_on_cuda_a_seed_gives_one_embedding_as_good_as_the_cpus(digits):
     first = quick_embed(digits, device="cuda", n_epochs=200)
     assert np.array_equal(first, quick_embed(digits, device="cuda", n_epochs=200))

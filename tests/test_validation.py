@@ -8,12 +8,13 @@ import torch
 
 from skspc._rows import distinct_rows
 from skspc._validation import (
+    as_numbers,
     check_image_shape,
     check_n_samples,
     choose_network,
     flatten_images,
+    from_torch,
     full_image_shape,
-    without_padding,
 )
 from skspc.networks import ConvNetwork, MLPNetwork
 
@@ -185,6 +186,58 @@ def test_fewer_rows_than_clusters_are_refused():
         check_n_samples(4, 5)
 
 
+# What is no array of numbers
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.tensor([[1.5, 2.0]], requires_grad=True),
+        torch.tensor([[1.5, 2.0]], dtype=torch.bfloat16),
+        torch.tensor([[1.5, 2.0]], dtype=torch.float16),
+        torch.tensor([[[1.5], [2.0]]], requires_grad=True),
+    ],
+    ids=["gradient", "bfloat16", "float16", "image"],
+)
+def test_tensors_that_numpy_does_not_take_are_taken(tensor):
+    flat, _ = flatten_images(tensor)
+    assert type(flat) is np.ndarray
+    assert flat.tolist() == [[1.5, 2.0]]
+
+
+def test_whole_numbers_of_a_tensor_stay_as_they_are():
+    assert from_torch(torch.tensor([[1, 255]], dtype=torch.uint8)).dtype == np.uint8
+
+
+def test_numbers_are_left_alone():
+    X = np.ones((2, 2), dtype=np.float32)
+    assert as_numbers(X) is X
+
+
+def test_numbers_in_objects_become_float64():
+    X = as_numbers(np.array([[2**70, True], [0.5, 3]], dtype=object))
+    assert X.dtype == np.float64
+    assert X.tolist() == [[2.0**70, 1.0], [0.5, 3.0]]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.array([["1970-01-01"]], dtype="datetime64[D]"), r"X has type datetime64\[D\], and times are no features"),
+        (np.array([[3]], dtype="timedelta64[s]"), r"timedelta64\[s\].* Pass numbers, e.g. X.astype\('int64'\)"),
+        (np.array([["red", 1.0]], dtype=object), "no number .*'red'.* encode it, e.g. by .*OneHotEncoder"),
+        (np.array([[{}, 1.0]], dtype=object), "no number .*dict"),
+        (np.array([[10**400, 1.0]], dtype=object), "no number .*int too large"),
+        (np.array([[None, 1.0]], dtype=object), "Input X contains NaN"),
+        (np.array([[np.longdouble("1e4000"), 1.0]]), "Input X contains infinity"),
+    ],
+    ids=["dates", "durations", "words", "dict", "big", "None", "longdouble"],
+)
+def test_what_is_no_number_is_told(X, message):
+    with pytest.raises(ValueError, match=message):
+        as_numbers(X)
+
+
 # Distinct rows
 
 
@@ -208,7 +261,7 @@ def test_distinct_rows_are_numpys_unique_rows_in_order_of_appearance(dtype, n_fe
 
 def test_long_doubles_are_compared_by_value_not_by_padding():
     X = np.random.default_rng(0).integers(3, size=(40, 2)).astype(np.longdouble)
-    assert len(distinct_rows(without_padding(X))[0]) == len(np.unique(X, axis=0))
+    assert len(distinct_rows(as_numbers(X))[0]) == len(np.unique(X, axis=0))
 
 
 def test_negative_zero_is_zero():

@@ -9,7 +9,7 @@ OF_CLUSTPY = ("DEC", "IDEC", "DCN")
 ENSEMBLE_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25)  # the paper's
 # Of SPCClustering: what the labels do not depend on (a device changes them, but it stands in the row by name), and
 # what a run has apart.
-NOT_CONFIGURED = ("device", "n_jobs", "verbose", "n_clusters", "random_state")
+NOT_CONFIGURED = ("device", "n_jobs", "verbose", "checkpoint", "n_clusters", "random_state")
 
 
 @dataclass(frozen=True)

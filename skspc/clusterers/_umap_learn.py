@@ -1,5 +1,8 @@
 """UMAP by umap-learn, in threads that run at once."""
 
+import threading
+from contextlib import nullcontext
+
 import numpy as np
 import torch
 from scipy.sparse import coo_matrix
@@ -10,6 +13,7 @@ from ._kernels import KERNELS_LOCK
 from ._quiet import dependencies_quiet
 
 MAX_EXACT_ROWS = 20_000  # above, pynndescent is faster than all distances
+_LARGE_GRAPHS_LOCK = threading.Lock()
 _MIN_SPECTRAL_ROWS = 50
 
 
@@ -32,7 +36,9 @@ def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed):
     random_state = np.random.RandomState(seed)
     with dependencies_quiet():
         _let_layouts_run_at_once()
-        graph = fuzzy_graph(*nearest_neighbors(X, n_neighbors, random_state))
+        # pynndescent's kernels take turns anyway, and each large graph takes a GiB (200 000 rows) while it is joined.
+        with _LARGE_GRAPHS_LOCK if len(X) > MAX_EXACT_ROWS else nullcontext():
+            graph = fuzzy_graph(*nearest_neighbors(X, n_neighbors, random_state))
         a, b = umap_.find_ab_params(1.0, min_dist)
         embedding, _ = umap_.simplicial_set_embedding(
             X,

@@ -137,7 +137,8 @@ class ConvAutoencoder(nn.Module):
         self.up = nn.Sequential(*up)
 
     def _activated(self, layer, n_out):
-        return [layer, nn.BatchNorm2d(self.n_members * n_out), nn.LeakyReLU(inplace=True)]
+        norm = nn.BatchNorm2d(self.n_members * n_out, dtype=torch.float32)
+        return [layer, norm, nn.LeakyReLU(inplace=True)]
 
     def encode(self, x):
         maps = self.down(members_to_channels(x.to(_dtype_of(self.down))))  # (B, K*c, h, w)

@@ -15,7 +15,9 @@ from torch import nn
 def _uniform(generators, shape, fan_in):
     """Draw one weight tensor a member, uniform in +-1/sqrt(fan_in) (torch's own default): (K, *shape)."""
     bound = 1.0 / math.sqrt(fan_in)
-    drawn = [torch.empty(shape).uniform_(-bound, bound, generator=generator) for generator in generators]
+    drawn = [torch.empty(shape, dtype=torch.float32) for _ in generators]  # whatever torch's default dtype
+    for weights, generator in zip(drawn, generators, strict=True):
+        weights.uniform_(-bound, bound, generator=generator)
     return torch.stack(drawn)
 
 
@@ -35,7 +37,7 @@ class MemberBatchNorm(nn.BatchNorm1d):
     """K batch normalisations of vectors: (K, B, F) -> (K, B, F)."""
 
     def __init__(self, n_features, generators):
-        super().__init__(len(generators) * n_features)
+        super().__init__(len(generators) * n_features, dtype=torch.float32)
 
     def forward(self, x):
         n_members, n_rows, n_features = x.shape

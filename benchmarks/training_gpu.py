@@ -1,0 +1,143 @@
+"""The trainer on a GPU, one table: `python benchmarks/training_gpu.py --data mnist.npz`.
+
+1. Seconds of an epoch of pretraining, K members on all rows (network R: strided 3 x 3 convolutions 32-64-128, which is
+   the shipped network for 28 x 28 images), by precision and batch size, and peak memory; beside it K modules of plain
+   torch, compiled, one after the other.
+2. A whole fit of K members to its own end, by precision: seconds, rounds, accuracy, and whether a second fit of the
+   same seed gives the same labels.
+3. The plain pipeline: members one by one, umap-learn and hdbscan. One pretraining and one round are measured, and the
+   rounds of the fit above are counted at that price.
+
+Without ``--data`` the rows are random images, for which the accuracy says nothing; `--scale 0.001 --device cpu` tries
+the script on a machine without a GPU.
+"""
+
+import argparse
+import time
+
+import hdbscan
+import numpy as np
+import torch
+import umap
+from training import make_plain, timed, train_plain
+
+from skspc import SPCClustering
+from skspc._ensemble import Ensemble
+from skspc._members import TrainingPlan
+from skspc.metrics import clustering_accuracy
+from skspc.networks import ConvNetwork
+
+N_MEMBERS, N_ROWS, N_CLUSTERS = 15, 70_000, 10
+
+
+def load_images(path, scale):
+    """Images (N, H, W) of bytes, and their classes."""
+    n_rows = max(150, int(scale * N_ROWS))
+    if path is None:
+        random = np.random.default_rng(0)
+        patterns = random.integers(0, 256, (N_CLUSTERS, 28, 28))
+        classes = random.integers(N_CLUSTERS, size=n_rows)
+        return np.clip(patterns[classes] + random.normal(0, 60, (n_rows, 28, 28)), 0, 255).astype(np.uint8), classes
+    with np.load(path, allow_pickle=False) as archive:
+        return archive["images"][:n_rows], archive["labels"][:n_rows]
+
+
+def peak_gib(device):
+    return torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else float("nan")
+
+
+def epoch_table(images, n_members, device):
+    """Seconds of an epoch, batched and one by one."""
+    X = images[:, None]
+    for precision in (torch.float32, torch.bfloat16):
+        for batch_size in (256, 1024):
+            plan = TrainingPlan(1, min(batch_size, len(X) // 2), 1e-3)
+            settings = {"batch_size": plan.batch_size, "precision": precision}
+            ensemble = Ensemble(ConvNetwork(), X.shape[1:], 0, n_members, device, **settings)
+            seconds = [timed(lambda plan=plan, to=ensemble: to.pretrain(X, plan), device) for _ in range(3)]
+            what = f"epoch of {len(X)} x {n_members}, {precision}, batches of {plan.batch_size}"
+            print(f"| {what} | {min(seconds[1:]):.2f} s | peak {peak_gib(device):.1f} GiB |", flush=True)
+    plan = TrainingPlan(1, min(256, len(X) // 2), 1e-3)
+    member = make_plain(X.shape[1:], ConvNetwork(), ensemble).to(device)
+    member = torch.compile(member) if device.type == "cuda" else member
+    rows = torch.from_numpy(X).to(device) / 127.5 - 1
+    seconds = [timed(lambda: train_plain([member], rows, plan, device), device) for _ in range(3)]
+    print(
+        f"| the same, {n_members} compiled modules one by one (one measured) | {n_members * min(seconds[1:]):.2f} s | |"
+    )
+
+
+def fit_table(images, classes, n_members, device, max_iter, epochs):
+    """Seconds of whole fits: the clusterings of the last one."""
+    for precision in ("float32", "bfloat16"):
+        model = SPCClustering(
+            N_CLUSTERS,
+            n_estimators=n_members,
+            precision=precision,
+            device=str(device),
+            random_state=0,
+            max_iter=max_iter,
+            pretrain_epochs=epochs,
+            epochs=epochs,
+        )
+        seconds, labels = [], []
+        for _ in range(2):
+            begin = time.perf_counter()
+            labels.append(model.fit_predict(images))
+            seconds.append(time.perf_counter() - begin)
+        print(
+            f"| fit, K = {n_members}, {precision} | {seconds[0]:.1f} s, again {seconds[1]:.1f} s | {model.n_iter_} "
+            f"clusterings; accuracy {100 * clustering_accuracy(classes, labels[0]):.2f} %; the second fit has "
+            f"{'the same labels' if np.array_equal(*labels) else 'OTHER LABELS'} |",
+            flush=True,
+        )
+    return model
+
+
+def plain_pipeline(images, n_members, device, model):
+    """Seconds of the plain pipeline, from one pretraining and one clustering of one member."""
+    X = images[:, None]
+    plans = [model.history_[min(i, len(model.history_) - 1)]["training"] for i in (0, 1)]
+    rows = torch.from_numpy(X).to(device) / 127.5 - 1
+    batched = Ensemble(ConvNetwork(), X.shape[1:], 0, 1, device)
+    member = make_plain(X.shape[1:], ConvNetwork(), batched).to(device)
+    an_epoch = timed(lambda: train_plain([member], rows, TrainingPlan(1, plans[0]["batch_size"], 1e-3), device), device)
+    with torch.no_grad():
+        latents = torch.cat([member.eval().encoder(chunk) for chunk in rows.split(512)]).cpu().numpy()
+    n_neighbors = min(30, len(X) - 1)
+
+    def cluster():
+        embedding = umap.UMAP(n_neighbors=n_neighbors, min_dist=0.0, random_state=0, n_jobs=1).fit_transform(latents)
+        hdbscan.HDBSCAN(min_cluster_size=max(2, len(X) // (2 * N_CLUSTERS)), min_samples=10).fit(embedding)
+
+    cluster()  # compiles
+    a_clustering = timed(cluster, device)
+    n_rounds = model.n_iter_ - 1
+    epochs = plans[0]["n_epochs"] + n_rounds * plans[1]["n_epochs"]
+    total = n_members * epochs * an_epoch + model.n_iter_ * (n_members + 1) * a_clustering
+    print(
+        f"| the same by a plain pipeline, counted | {total:.0f} s | {n_members} members x {epochs} epochs of "
+        f"{an_epoch:.1f} s, {model.n_iter_} x {n_members + 1} clusterings of {a_clustering:.1f} s |"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", help="npz file with images and labels")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the rows, to try the script")
+    parser.add_argument("--n-members", type=int, default=N_MEMBERS)
+    parser.add_argument("--max-iter", type=int, default=8)
+    parser.add_argument("--epochs", type=lambda text: text if text == "auto" else int(text), default="auto")
+    arguments = parser.parse_args()
+    device = torch.device(arguments.device)
+    images, classes = load_images(arguments.data, arguments.scale)
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
+    print(f"{name}, torch {torch.__version__}\n| what | seconds | |\n| --- | --- | --- |")
+    epoch_table(images, arguments.n_members, device)
+    model = fit_table(images, classes, arguments.n_members, device, arguments.max_iter, arguments.epochs)
+    plain_pipeline(images, arguments.n_members, device, model)
+
+
+if __name__ == "__main__":
+    main()
