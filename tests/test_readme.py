@@ -16,6 +16,17 @@ def python_blocks(text):
     return re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
 
 
+def broken_links(page, text):
+    """Targets of a page's links within the repository that are not there; the gallery's pages are made of examples."""
+    targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", text)
+    files = {target: page.parent / target for target in targets}
+    for target in targets:
+        if target.startswith("gallery/"):
+            name = target.removeprefix("gallery/").replace(".rst", ".py").replace("index.py", "GALLERY_HEADER.rst")
+            files[target] = ROOT / "examples" / name
+    return [target for target, file in files.items() if not file.exists()]
+
+
 def run_blocks(page):
     """Run the blocks of a page one after the other: what they define."""
     text = page.read_text(encoding="utf-8")
@@ -43,3 +54,13 @@ def test_code_blocks_run_in_order():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_of_the_docs_runs_in_order(page):
     assert run_blocks(page)
+
+
+@pytest.mark.parametrize("page", [README, *sorted(ROOT.glob("docs/*.md"))], ids=lambda page: page.name)
+def test_links_within_the_repository_lead_somewhere(page):
+    assert broken_links(page, page.read_text(encoding="utf-8")) == []
+
+
+def test_a_broken_link_is_found():
+    text = "[a](nowhere.md) [b](gallery/plot_nothing.rst#top) [c](theory.md#lemma-1) [d](https://example.org)"
+    assert broken_links(ROOT / "docs" / "index.md", text) == ["nowhere.md", "gallery/plot_nothing.rst"]
