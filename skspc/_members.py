@@ -277,9 +277,10 @@ class MemberGroup:
 
     @torch.no_grad()
     def classify(self, latents):
-        """Softmax of each head on latents (K, N, m): ndarray (K, N, C)."""
+        """Softmax of each head on latents (K, N, m): ndarray (K, N, C); of latents that are not finite, 1 / C."""
         self.heads.eval()
-        return to_numpy(torch.softmax(self.heads(torch.as_tensor(latents, device=self.device)), dim=2))
+        probabilities = torch.softmax(self.heads(torch.as_tensor(latents, device=self.device)), dim=2)
+        return to_numpy(probabilities.nan_to_num(1 / probabilities.shape[2]))
 
     def state(self):
         """Copy the weights, to the CPU: a dict by module name."""

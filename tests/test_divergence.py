@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skspc import SPCClustering
 from skspc.metrics import clustering_accuracy
 from skspc.networks import MLPNetwork
+from skspc.networks._mlp import MLPAutoencoder
 
 DIVERGENCE = "numerical failure"
 SHORT = {"n_estimators": 3, "pretrain_epochs": 10, "epochs": 2, "random_state": 0, "reducer": None}
@@ -72,6 +73,32 @@ def test_one_member_left_goes_on_alone(blobs):
     assert [entry["space"] for entry in model.history_[0]["left_out"]] == [0, 1, 3]
     assert len(model.member_labels_) == 1
     assert np.array_equal(np.unique(model.labels_), [0, 1, 2])
+
+
+class NoLatents(MLPAutoencoder):
+    """Trains as any other, and then encodes to NaN."""
+
+    def encode(self, x):
+        latents = super().encode(x)
+        return latents if self.training else latents * float("nan")
+
+
+class EncodesToNaN(MLPNetwork):
+    def build(self, input_shape, generators):
+        autoencoder = super().build(input_shape, generators)
+        if len(generators) == 1:
+            autoencoder.__class__ = NoLatents
+        return autoencoder
+
+
+@pytest.mark.case(DIVERGENCE, "one of three members that encodes to NaN with finite weights")
+def test_a_member_without_latents_does_not_spoil_predictions(blobs):
+    X, y = blobs
+    model = SPCClustering(3, network=EncodesToNaN(), clusterer="kmeans", **SHORT).fit(X)
+    assert model.history_[0]["left_out"] == [LOST]
+    probabilities = model.predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert clustering_accuracy(y, model.predict(X)) > 0.98
 
 
 @pytest.mark.case(DIVERGENCE, "all members lost before the first clustering")

@@ -403,18 +403,21 @@ def assert_refused(path, reason):
 
 
 @pytest.mark.parametrize("content", [b"", b"short", b"\xff" * 100, b"PK\x03\x04" * 100, bytes(1000)])
+@pytest.mark.case("model files", "files of other kinds")
 def test_files_of_another_kind(saved, content):
     saved.write_bytes(content)
     assert_refused(saved, "")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9999])
+@pytest.mark.case("model files", "files cut short")
 def test_a_truncated_file(saved, share):
     data = saved.read_bytes()
     saved.write_bytes(data[: int(share * len(data))])
     assert_refused(saved, "Error while deserializing header")
 
 
+@pytest.mark.case("model files", "a header that claims a huge length")
 def test_a_file_that_claims_a_huge_header(saved):
     saved.write_bytes(struct.pack("<Q", 2**60) + saved.read_bytes()[8:])
     assert_refused(saved, "Error while deserializing header")
@@ -428,6 +431,7 @@ def test_safetensors_of_another_program(saved):
 
 
 @pytest.mark.parametrize("place", [-1, -5000, 200])
+@pytest.mark.case("model files", "files with one changed bit")
 def test_one_changed_bit(saved, place):
     data = bytearray(saved.read_bytes())
     data[place] ^= 1
@@ -519,6 +523,7 @@ FORGERIES = [
 
 
 @pytest.mark.parametrize(("change", "reason"), FORGERIES, ids=[reason[:40] for _, reason in FORGERIES])
+@pytest.mark.case("model files", "forged files with a right checksum")
 def test_a_forged_file_is_refused_for_what_is_wrong_with_it(saved, change, reason):
     document, arrays = open_up(saved)
     change(document, arrays)
@@ -541,6 +546,7 @@ def test_json_that_is_none_of_ours(saved, text):
     assert_refused(saved, "")
 
 
+@pytest.mark.case("model files", "files mutated at random")
 def test_mutated_files_are_refused_or_give_a_model():
     fuzzer = import_fuzzer()
     counts = fuzzer.run(156, seed=1)  # a fault raises
