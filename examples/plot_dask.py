@@ -23,7 +23,7 @@ def main():
 
     images = load_digits().images[:500]
     model = SPCClustering(10, n_estimators=4, pretrain_epochs=15, epochs=5, max_iter=1, random_state=0)
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
         start = time.perf_counter()
         with parallel_config("dask", n_jobs=2):
             there = model.fit(images).labels_
