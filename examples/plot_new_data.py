@@ -10,6 +10,8 @@ The way of a collection nobody has labelled: fit, name the clusters by looking a
 doubtful ones, predict new images, keep the model, write the files. The digits' classes play the person who looks.
 """
 
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -70,14 +72,24 @@ print(f"300 new images: {100 * right.mean():.1f} % right")
 print(f"{sure.sum()} of them with a probability of at least 0.9: {100 * right[sure].mean():.1f} % right")
 
 # %%
-# Save, load, and write the folder
-# --------------------------------
+# Save, load in another process, and write the folder
+# ---------------------------------------------------
 # A folder for each name, and one for images to look at.
 
+predict_elsewhere = """
+import sys
+import numpy as np
+from skspc import SPCClustering
+print(*SPCClustering.load(sys.argv[1]).predict(np.load(sys.argv[2])))
+"""
+
 with tempfile.TemporaryDirectory() as folder:
-    model.save(Path(folder) / "digits.skspc")
-    again = SPCClustering.load(Path(folder) / "digits.skspc")
-    print("the loaded model predicts the same:", bool((again.predict(new) == model.predict(new)).all()))
+    files = Path(folder) / "digits.skspc", Path(folder) / "new.npy"
+    model.save(files[0])
+    np.save(files[1], new)
+    command = [sys.executable, "-c", predict_elsewhere, *files]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    print("the model loaded elsewhere predicts the same:", answer.split() == [str(k) for k in model.predict(new)])
 
     for i, (image, name) in enumerate(zip(new, new_names, strict=True)):
         place = Path(folder) / (str(name) if sure[i] else "look at these")
