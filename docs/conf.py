@@ -54,6 +54,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "download_all_examples": False,
     "show_signature": False,
+    "capture_repr": (),
 }
 
 # The look of it

@@ -78,6 +78,16 @@ def test_umap_with_a_seed_repeats_and_leaves_the_global_state_alone(n_rows):
     assert np.random.get_state()[1].tolist() == state
 
 
+@pytest.mark.parametrize("n_epochs", [200, 10])
+def test_a_seed_repeats_where_the_graph_is_in_many_parts(n_epochs):
+    X, blobs = make_blobs(n_samples=300, n_features=20, centers=5, center_box=(-100, 100), random_state=0)
+    reducer = UMAPReducer(n_epochs=n_epochs, random_state=0, device="cpu")
+    embeddings = [reducer.fit_transform(X) for _ in range(3)]
+    np.testing.assert_array_equal(embeddings[0], embeddings[1])
+    np.testing.assert_array_equal(embeddings[0], embeddings[2])
+    assert clustering_accuracy(blobs, HDBSCANCut(5).fit_predict(embeddings[0])) == 1.0
+
+
 def test_umap_takes_at_most_the_other_rows_for_neighbours():
     X = np.random.default_rng(0).normal(size=(20, 5))
     clamped, all_others = (

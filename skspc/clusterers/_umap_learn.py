@@ -5,7 +5,8 @@ from contextlib import nullcontext
 
 import numpy as np
 import torch
-from scipy.sparse import coo_matrix
+from scipy.sparse import coo_matrix, csr_array
+from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
 from . import _umap_torch
@@ -50,7 +51,7 @@ def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed):
             gamma=1.0,
             negative_sample_rate=5,
             n_epochs=n_epochs,
-            init="spectral" if len(X) >= _MIN_SPECTRAL_ROWS else "random",
+            init=_start(graph, n_components, n_epochs, seed) if len(X) >= _MIN_SPECTRAL_ROWS else "random",
             random_state=random_state,
             metric="euclidean",
             metric_kwds={},
@@ -59,6 +60,20 @@ def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed):
             output_dens=False,
         )
     return embedding
+
+
+def _start(graph, n_components, n_epochs, seed):
+    """What umap-learn starts from: its own spectral layout, or the torch engine's where the graph is in many parts.
+
+    umap-learn places more than two parts a dimension by scikit-learn's SpectralEmbedding of their centres. Where these
+    are far apart, its ARPACK draws vectors that no seed governs, and two fits differ.
+    """
+    kept = csr_array(graph)
+    kept.data[kept.data < kept.data.max() / n_epochs] = 0  # as umap-learn does first: edges with less than one turn
+    kept.eliminate_zeros()
+    if connected_components(kept, directed=False)[0] <= 2 * n_components:
+        return "spectral"
+    return _umap_torch.initial_layout(kept, n_components, np.random.default_rng(seed))
 
 
 def fuzzy_graph(indices, distances):
