@@ -10,7 +10,7 @@ import math
 import numpy as np
 import torch
 from scipy.optimize import curve_fit
-from scipy.sparse import coo_array, diags_array
+from scipy.sparse import coo_array, dia_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, eigsh
 
@@ -247,7 +247,7 @@ def spectral_layout(graph, n_components, rng):
     at_random = rng.uniform(-1, 1, size=(n_rows, n_components))
     if n_rows <= n_components + 1:
         return at_random
-    scale = diags_array(graph.sum(1) ** -0.5)
+    scale = dia_array(((graph.sum(1) ** -0.5)[None], [0]), shape=graph.shape)
     adjacency = scale @ graph @ scale
     if n_rows <= _DENSE_ROWS:
         vectors = np.linalg.eigh(adjacency.toarray())[1]
