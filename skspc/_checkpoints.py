@@ -1,12 +1,12 @@
 """Checkpoints of a fit: its progress and the ensemble's weights, written after pretraining and each round."""
 
 import json
-import pickle
 import shutil
 import warnings
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
+from pickle import PicklingError
 
 import joblib
 import numpy as np
@@ -53,7 +53,7 @@ def checkpoint_key(X, parameters, circumstances):
 def _hash_parameter(name, value):
     try:
         return joblib.hash(value)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
+    except (PicklingError, AttributeError, TypeError) as error:
         raise TypeError(
             f"{name}={value!r} cannot be recognised in another process, so that no checkpoint could be found again. "
             "Pass a function defined in a module or an object of a class defined in one; or checkpoint=None."

@@ -51,7 +51,7 @@ def test_dependencies_are_those_of_setup_cfg():
     found = {each["requirement"]: each for each in read_dependencies(ROOT / "setup.cfg")}
     assert found["numpy>=1.24"]["extras"] == [""]
     assert "BSD" in found["numpy>=1.24"]["licence"]
-    assert found["matplotlib>=3.7"]["extras"] == ["plot", "test"]
+    assert found["matplotlib>=3.7"]["extras"] == ["plot", "docs", "test"]
 
 
 def test_a_package_that_is_not_installed_is_named_so():
