@@ -66,6 +66,16 @@ def some_members(state, which, n_members):
     }
 
 
+def check_members_first(module, n_members):
+    """Refuse a module whose tensors cannot hold the members one after the other."""
+    for name, value in module.state_dict().items():
+        if value.ndim and value.shape[0] % n_members:
+            raise ValueError(
+                f"network builds {name!r} of shape {tuple(value.shape)} for {n_members} members. Along its first "
+                f"dimension it must hold the members one after the other: give it {n_members} equal parts."
+            )
+
+
 def join_members(states):
     """Join states of groups to that of all their members."""
     return {
@@ -99,6 +109,7 @@ class MemberGroup:
         self.network, self.input_shape, self.seed, self.members = network, input_shape, seed, members
         self.device, self.augmentation, self.precision = device, augmentation, precision
         self.autoencoder = network.build(input_shape, self._generators(WEIGHTS)).to(device)
+        check_members_first(self.autoencoder, len(members))
         self.n_clusters: int | None = None
         self.lost: frozenset[int] = frozenset()  # members whose last training diverged
         self.heads = torch.nn.Sequential()  # drawn by reset_heads, once the number of clusters is settled

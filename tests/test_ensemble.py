@@ -771,6 +771,25 @@ def test_inference_leaves_the_ensemble_as_it_was():
     assert {p.dtype for p in ensemble.groups[0].autoencoder.parameters()} == {torch.float32}
 
 
+def test_a_network_that_does_not_hold_its_members_one_after_the_other():
+    class Shared(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", torch.zeros(5, 2))
+
+    class Network:
+        noise = 0.0
+
+        def build(self, input_shape, generators):
+            return Shared()
+
+    with pytest.raises(
+        ValueError, match=r"network builds 'mean' of shape \(5, 2\) for 2 members.*give it 2 equal parts"
+    ):
+        Ensemble(Network(), (N_FEATURES,), 0, 2, CPU)
+    assert len(Ensemble(Network(), (N_FEATURES,), 0, 1, CPU).groups) == 1
+
+
 # Members whose training diverges
 
 
