@@ -534,12 +534,24 @@ def test_a_copy_in_float64_leaves_the_original_alone():
 # Groups
 
 
+LONG_STEP = _ensemble.SHORT_STEP // N_FEATURES + 1  # rows
+
+
 @pytest.mark.parametrize(
-    "device, sizes", [("cpu", {1: [1], 2: [2], 3: [2, 1], 5: [2, 2, 1], 6: [2, 2, 2]}), ("meta", {1: [1], 5: [5]})]
+    "device, batch_size, sizes",
+    [
+        (
+            "cpu",
+            64,
+            {1: [1], 2: [2], 3: [2, 1], 5: [2, 2, 1], 6: [2, 2, 2], 7: [3, 3, 1], 9: [3, 3, 3], 10: [3, 3, 3, 1]},
+        ),
+        ("cpu", LONG_STEP, {5: [2, 2, 1], 9: [2, 2, 2, 2, 1]}),
+        ("meta", 64, {1: [1], 5: [5], 9: [9]}),
+    ],
 )
-def test_members_are_paired_on_the_cpu_and_together_elsewhere(device, sizes):
+def test_members_are_few_in_a_group_on_the_cpu_and_together_elsewhere(device, batch_size, sizes):
     for n_members, expected in sizes.items():
-        groups = Ensemble(NoWeights(), (N_FEATURES,), 0, n_members, torch.device(device)).groups
+        groups = Ensemble(NoWeights(), (N_FEATURES,), 0, n_members, torch.device(device), batch_size=batch_size).groups
         assert [len(group.members) for group in groups] == expected
         assert [member for group in groups for member in group.members] == list(range(n_members))
 

@@ -120,6 +120,17 @@ def test_channels_are_grouped_by_member_and_back():
     assert torch.equal(channels_to_members(channels, 2), x)
 
 
+@pytest.mark.parametrize("n_members", [1, 2])
+def test_maps_stay_channels_last_from_one_channel_on(n_members):
+    # Of one channel both layouts are contiguous, and torch took the other: then gradients came in two layouts.
+    network = ConvNetwork().build((1, 8, 8), generators(*range(n_members)))
+    strides = []
+    for layer in network.down:
+        layer.register_forward_hook(lambda layer, inputs, maps: strides.append((maps.shape[1:3], maps.stride())))
+    network.encode(random(n_members, B, 1, 8, 8))
+    assert all(of_map[1] == 1 and of_map[3] == shape[0] for shape, of_map in strides)
+
+
 @pytest.mark.parametrize(
     "build, fan_in",
     [

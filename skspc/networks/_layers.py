@@ -77,7 +77,7 @@ class MemberConvTranspose2d(nn.Module):
     def forward(self, x):
         return F.conv_transpose2d(
             x,
-            self.weight,
+            self.weight.contiguous(memory_format=torch.channels_last),
             self.bias,
             stride=2,
             padding=1,
@@ -88,7 +88,11 @@ class MemberConvTranspose2d(nn.Module):
 
 def members_to_channels(x):
     """(K, B, C, H, W) -> (B, K*C, H, W), channels last in memory (much the faster layout for groups)."""
-    return x.transpose(0, 1).flatten(1, 2).contiguous(memory_format=torch.channels_last)
+    images = x.transpose(0, 1).flatten(1, 2).contiguous(memory_format=torch.channels_last)
+    if images.shape[1] == 1:  # of either layout: torch would go on in the slower one, and mix the two
+        _, _, height, width = images.shape
+        images = images.as_strided(images.shape, (height * width, 1, width, 1))
+    return images
 
 
 def channels_to_members(x, n_members):
