@@ -29,7 +29,6 @@ from ._device import (
 from ._ensemble import Ensemble
 from ._io import load_model, save_model
 from ._members import plan_training
-from ._progress import Watcher
 from ._representatives import rank_representatives
 from ._rounds import RoundSettings, label_without_rounds, run_rounds
 from ._rows import distinct_rows
@@ -43,6 +42,7 @@ from ._validation import (
     flatten_images,
 )
 from ._version import __version__
+from ._watcher import Watcher
 from ._workers import jobs_at_once, sent_once
 from .augmentations import get_augmentation
 from .clusterers import get_clusterer, get_reducer

@@ -50,6 +50,9 @@ class Scripted:
     def __init__(self, labels):
         self.labels, self.seen = labels, []
 
+    def __repr__(self):
+        return f"Scripted({self.labels})"
+
     def fit_predict(self, space):
         self.seen.append(space)
         return self.labels

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skspc._palette import TAKEN, distinct_colours, perceived
+from skspc.plotting._palette import TAKEN, distinct_colours, perceived
 
 
 def least_distances(colours):

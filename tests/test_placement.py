@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skspc._placement import GAP, NAME, GalleryGrid, place_boxes
+from skspc.plotting._placement import GAP, NAME, GalleryGrid, place_boxes
 
 SIZE = np.array([20.0, 10.0])
 

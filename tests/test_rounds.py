@@ -16,7 +16,6 @@ from skspc._checkpoints import Checkpoints
 from skspc._consensus import Consensus
 from skspc._constants import NOISE
 from skspc._members import TrainingPlan
-from skspc._progress import Watcher
 from skspc._rounds import (
     RoundSettings,
     cluster_spaces,
@@ -26,6 +25,7 @@ from skspc._rounds import (
     pseudo_labels,
     run_rounds,
 )
+from skspc._watcher import Watcher
 
 ROWS = "the rows"  # nothing but the ensemble looks into them
 TRUTH = [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]

@@ -7,7 +7,7 @@ import sys
 import pytest
 import tqdm.auto
 
-from skspc._progress import Bar, Lines, Watcher, format_row, format_time_left
+from skspc._watcher import Bar, Lines, Watcher, format_row, format_time_left
 
 ROW = {
     "round": 3,
