@@ -2,6 +2,7 @@
 PYTHON ?= python3
 TORCH ?=
 GALLERY ?=
+TESTS ?=
 BIN := .venv/bin
 
 # What `make reproduce` has measured. To add to the committed rows: make reproduce-full RESULTS=benchmarks/results.jsonl
@@ -11,7 +12,7 @@ LIMIT ?=
 MEASURE = $(BIN)/python benchmarks/reproduce.py --results $(RESULTS) $(LIMIT)
 QUICK_METHODS := kmeans umap-gmm umap-hdbscan n2d spc
 
-.PHONY: demo test lint docs reproduce reproduce-full clean
+.PHONY: demo test lint matrix docs reproduce reproduce-full clean
 
 demo: .venv/.installed-demo
 	$(BIN)/python examples/plot_digits.py
@@ -23,6 +24,10 @@ lint: .venv/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Tests with the oldest versions allowed, and without optional packages. TESTS="tests/test_spc.py" runs these alone.
+matrix: .venv/.installed-test
+	TORCH="$(TORCH)" $(BIN)/nox -s oldest bare -- $(TESTS)
 
 # The site, in docs/_build/html. GALLERY=trust runs that example alone, GALLERY=none runs none.
 docs: .venv/.installed-docs

@@ -7,7 +7,7 @@ It takes a minute where they take seconds, and tells which rows to doubt.**
 
 This is what ``make demo`` runs. By hand, with other settings::
 
-    python examples/plot_digits.py [--output digits.png] [--seed 0] [--n-estimators 5]
+    python examples/plot_digits.py [--output digits.png] [--seed 0] [--n-estimators 5] [--max-iter 4]
 
 The digits' classes are read only after a method has finished, to score it.
 """
@@ -122,6 +122,9 @@ def parse_arguments():
     parser.add_argument("--output", type=Path, default=Path("digits.png"), help="the picture (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of all three methods (default: %(default)s)")
     parser.add_argument("--n-estimators", type=int, default=5, help="members of SPCClustering (default: %(default)s)")
+    parser.add_argument(
+        "--max-iter", type=int, default=4, help="training rounds of SPCClustering, whose own default is 8 (%(default)s)"
+    )
     return parser.parse_args()
 
 
@@ -130,8 +133,14 @@ def main():
     check_matplotlib()
     images, digits = load_digits().images, load_digits().target
     pixels = images.reshape(len(images), -1)
-    model = SPCClustering(N_CLUSTERS, n_estimators=arguments.n_estimators, random_state=arguments.seed, verbose=1)
-    print(f"Clustering {len(images)} images of {images.shape[1]} x {images.shape[2]} pixels; this takes some minutes.")
+    model = SPCClustering(
+        N_CLUSTERS,
+        n_estimators=arguments.n_estimators,
+        max_iter=arguments.max_iter,
+        random_state=arguments.seed,
+        verbose=1,
+    )
+    print(f"Clustering {len(images)} images of {images.shape[1]} x {images.shape[2]} pixels; this takes a minute.")
     outcomes = [
         timed("KMeans on pixels", cluster_kmeans, pixels, arguments.seed),
         timed("UMAP + HDBSCAN on pixels", cluster_umap, pixels, arguments.seed),
