@@ -134,9 +134,12 @@ def _decode_device(name):
 def _decode_scalar(kind, value):
     _check(kind in SCALARS, f"its header has a number of an unknown type {kind!r:.50}")
     _check_type(value, str if kind == "str" else (bool, int, float))
+    dtype = np.dtype(kind)
+    if dtype.kind in "iu":  # NumPy 1 wraps around
+        _check(np.iinfo(dtype).min <= value <= np.iinfo(dtype).max, f"{value!r:.50} is no {kind}")
     try:
         with np.errstate(over="raise"):
-            return np.dtype(kind).type(value)
+            return dtype.type(value)
     except (OverflowError, FloatingPointError) as error:
         raise ValueError(f"{value!r:.50} is no {kind}") from error
 
