@@ -25,7 +25,7 @@ lint: .venv/.installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Tests with the oldest versions allowed, and without optional packages. TESTS="tests/test_spc.py" runs these alone.
+# Tests with the oldest versions allowed, and without optional packages. TESTS is for pytest: TESTS=tests/test_spc.py
 matrix: .venv/.installed-test
 	TORCH="$(TORCH)" $(BIN)/nox -s oldest bare -- $(TESTS)
 
