@@ -25,7 +25,7 @@ lint: .venv/.installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Tests with the oldest versions allowed, and without optional packages. TESTS is for pytest: TESTS=tests/test_spc.py
+# Tests with the oldest versions allowed (of torch, what TORCH names), and without optional packages; TESTS goes to pytest.
 matrix: .venv/.installed-test
 	TORCH="$(TORCH)" $(BIN)/nox -s oldest bare -- $(TESTS)
 

@@ -5,7 +5,7 @@ A cluster of machines
 **Two worker processes find the labels that this process finds. On 500 digits they take longer for it: starting them and
 sending rows costs more than it saves. Clusters of machines are for fits of hours.**
 
-Labellings, and on the CPU pairs of members in training, are jobs of joblib. A configuration of joblib sends them
+Labellings, and on the CPU groups of members in training, are jobs of joblib. A configuration of joblib sends them
 wherever a backend reaches: here to two worker processes of Dask on this machine, which stand for two machines. With a
 real cluster only the address in ``Client`` is another.
 """
@@ -21,7 +21,7 @@ from skspc import SPCClustering
 
 
 def main():
-    from dask.distributed import Client, LocalCluster  # pip install "skspc[dask]"
+    from dask.distributed import Client, LocalCluster  # pip install ".[dask]"
 
     images = load_digits().images[:500]
     model = SPCClustering(10, n_estimators=4, pretrain_epochs=15, epochs=5, max_iter=1, random_state=0)

@@ -61,8 +61,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     """Selective pseudo-label clustering.
 
     An ensemble of autoencoders is pretrained; each latent space is clustered; the labellings are aligned and put to the
-    vote. Rows on which all agree become pseudo-labels that train encoder and classifier, the others train by
-    reconstruction. This repeats until the number of agreed rows stops growing [1]_.
+    vote. Rows on which all agree become pseudo-labels that train encoder and classifier; all rows, or only the others
+    (``reconstruction``), train by reconstruction. This repeats until the number of agreed rows stops growing [1]_.
 
     Images are scaled by one range to [-1, 1] (uint8: 0..255) and clipped to it in `predict`; vectors are standardised
     per feature. Equal rows are one row to the whole method, and share their label.
@@ -120,7 +120,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     precision : {"auto", "float32", "bfloat16"}, default="auto"
         Of the products in training; weights, sums and what the clusterer sees are float32 with all. "auto" is float32.
     n_jobs : None or int, default=None
-        Labellings made at once, and on the CPU groups of two members trained at once: in threads, unless a
+        Labellings made at once, and on the CPU groups of members trained at once: in threads, unless a
         ``joblib.parallel_config`` names another backend, such as "dask" for a cluster. None is what that configuration
         says, else as many as torch has threads (a configuration of one job counts as none: pass 1). Labels do not
         depend on it.
@@ -472,6 +472,15 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         labels : ndarray of shape (N,), int
             A subset of 0..n_clusters_-1. For training rows they can differ from ``labels_``, which come from the vote;
             see ``predict_consistency_``.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If X is not finite, or its features, or the shape of its images, are not those of the fit.
+        TypeError
+            If X is sparse.
         """
         return self._predict(self._check_predict_data(X))
 
@@ -485,6 +494,15 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Returns
         -------
         probabilities : ndarray of shape ``(N, n_clusters_)``, float64
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If X is not finite, or its features, or the shape of its images, are not those of the fit.
+        TypeError
+            If X is sparse.
         """
         return self._probabilities(self._check_predict_data(X))
 
@@ -499,6 +517,15 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         -------
         latents : ndarray of shape (N, K*m), float64
             Member after member.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If X is not finite, or its features, or the shape of its images, are not those of the fit.
+        TypeError
+            If X is sparse.
         """
         X = self._check_predict_data(X)
         return np.concatenate([np.concatenate(list(latents), axis=1) for latents, _ in self._infer(X)])
@@ -553,6 +580,15 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         -------
         score : float
             Between 0 and 1.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            If X is not finite, or its features, or the shape of its images, are not those of the fit.
+        TypeError
+            If X is sparse.
         """
         agreeing = 0
         X = self._check_predict_data(X)

@@ -51,7 +51,13 @@ class AffineAugmentation(BaseEstimator):
         self.shear = shear
 
     def validate(self):
-        """Raise ValueError for a parameter out of its range."""
+        """Refuse parameters out of their ranges.
+
+        Raises
+        ------
+        ValueError
+            If one is.
+        """
         validate_parameter_constraints(self._parameter_constraints, self.get_params(), type(self).__name__)
 
     def __call__(self, images, generator):
@@ -119,7 +125,7 @@ def get_augmentation(augmentation, image_shape):
     Parameters
     ----------
     augmentation : None, "affine" or callable
-    image_shape : tuple or None
+    image_shape : tuple (C, H, W) or None
         None if rows are no images.
 
     Returns

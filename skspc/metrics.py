@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from ._constants import NOISE
 from ._matching import right_rows
 
-__all__ = ["clustering_accuracy", "right_rows"]
+__all__ = ["clustering_accuracy", "right_rows", "score_accuracy"]
 
 
 def clustering_accuracy(y_true, y_pred):

@@ -32,10 +32,10 @@ HEADINGS = {
 NOTES = {
     "main": """\
 Accuracy and NMI in percent, of the labels that the fit chose without the classes: mean over the seeds named, with the
-standard deviation of a run in brackets. Seconds are those of the whole fit in a new process, imports left out; MiB is
-that process's peak resident memory. A "+" behind a commit means changes that were not committed. UMAP + HDBSCAN is not
-told the number of clusters; its noise is wrong in the accuracy and one more cluster in the NMI. Peers get the pixels or
-features that SPC gets. The paper's SPC and SPC-GMM have K = 15.""",
+standard deviation of a run in brackets. Seconds are those of the whole fit in a new process, imports left out; MiB (in
+the page of all tables) is that process's peak resident memory. A "+" behind a commit means changes that were not
+committed. UMAP + HDBSCAN is not told the number of clusters; its noise is wrong in the accuracy and one more cluster in
+the NMI. Peers get the pixels or features that SPC gets. The paper's SPC and SPC-GMM have K = 15.""",
     "ablations": """\
 The paper's headings are followed: A1 trains on consensus labels, A2 on each member's own; its caption and text swap the
 two. The paper's figures are for K = 15 where nothing else is said; A1 and A2 here have the default's K. With K = 1 (A3,
@@ -162,7 +162,8 @@ def render_readme(rows):
     table = markdown_table(README_COLUMNS, [result_cells(group) for group in groups]) if groups else EMPTY
     source = (
         f"Written by `{COMMAND} --report` from `benchmarks/results.jsonl`; [all tables](docs/results.md). "
-        "`make reproduce` measures digits and USPS anew, `make reproduce-full` everything."
+        "`make reproduce` measures digits and USPS anew, `make reproduce-full` everything. A command alone makes only runs "
+        "that the file has not: add `--results again.jsonl --print` to measure anew."
     )
     return "\n\n".join([source, table, *([NOTES["main"], PAPER_NOTE] if groups else [])])
 

@@ -17,13 +17,16 @@ class AgglomerativeClusterer(ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int, default=8
+        Number of clusters.
     linkage : {"ward", "complete", "average", "single"}, default="ward"
+        How the distance of two clusters is told, as in `sklearn.cluster.AgglomerativeClustering`.
     n_neighbors : int, default=15
         Neighbours of a row that it may be merged with, where rows are more than 10 000.
 
     Attributes
     ----------
     labels_ : ndarray of shape (N,)
+        Without noise.
 
     Examples
     --------

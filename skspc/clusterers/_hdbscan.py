@@ -77,6 +77,13 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range.
+        ImportError
+            If ``engine="fast-hdbscan"`` and that package cannot be imported.
         """
         n_rows, n_clusters = len(X), self.n_clusters
         if n_clusters == "auto":

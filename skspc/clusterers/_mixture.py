@@ -12,13 +12,18 @@ class GaussianMixtureClusterer(ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int, default=8
+        Number of components, each of which is a cluster.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        Form of the covariances, as in `sklearn.mixture.GaussianMixture`.
     n_init : int, default=10
+        Initialisations, of which the best is kept.
     random_state : None, int or RandomState, default=None
+        Of the initialisations.
 
     Attributes
     ----------
     labels_ : ndarray of shape (N,)
+        Without noise.
 
     Examples
     --------

@@ -27,9 +27,11 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         "auto" is 30 for 70 000 rows, in proportion elsewhere (the paper's rule), but at least 12: below, clusters
         fall apart. Never more than the rows allow.
     n_components : int, default=2
+        Dimensions of the embedding.
     min_dist : float, default=0.0
         Least distance of points in the embedding; 0 packs clusters most.
     n_epochs : int, default=200
+        Of the layout.
     engine : {"auto", "umap-learn", "torch"}, default="auto"
         "auto" is "torch" on a CUDA device, and umap-learn, which is faster there, on the CPU. Embeddings differ, at
         equal trustworthiness.
@@ -37,6 +39,7 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         Of "torch", which is all it decides besides the choice of "auto". In `SPCClustering` "auto" is that estimator's
         device.
     random_state : None, int or RandomState, default=None
+        Of the layout.
 
     Attributes
     ----------
@@ -98,6 +101,11 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, or the device is not on this machine.
         """
         # Each row among copies of itself would have no other neighbours, and clusters would fall apart.
         first, inverse = distinct_rows(np.asarray(X))
@@ -136,6 +144,11 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         Returns
         -------
         embedding : ndarray of shape (N, n_components)
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, or the device is not on this machine.
         """
         return self.fit(X).embedding_
 
