@@ -8,8 +8,8 @@ nox.options.reuse_existing_virtualenvs = True
 nox.options.sessions = ["lint", "tests", "oldest", "bare", "docs"]
 
 TORCH = (os.environ.get("TORCH") or "torch").split()
-# The oldest versions that setup.cfg allows of what fits and pictures need; torch is what TORCH names. Python 3.11 is the
-# newest that all of them have wheels for.
+# The oldest versions that setup.cfg allows of what fits and pictures need; torch is what TORCH names. Python 3.11 is
+# the newest that all of them have wheels for.
 OLDEST = ["numpy==1.24.*", "scipy==1.10.*", "scikit-learn==1.6.0", "hdbscan==0.8.42", "umap-learn==0.5.8"]
 OLDEST += ["safetensors==0.4.0", "matplotlib==3.7.0", "pyparsing<3.1", "pytest==8.*"]
 

@@ -162,8 +162,8 @@ def render_readme(rows):
     table = markdown_table(README_COLUMNS, [result_cells(group) for group in groups]) if groups else EMPTY
     source = (
         f"Written by `{COMMAND} --report` from `benchmarks/results.jsonl`; [all tables](docs/results.md). "
-        "`make reproduce` measures digits and USPS anew, `make reproduce-full` everything. A command alone makes only runs "
-        "that the file has not: add `--results again.jsonl --print` to measure anew."
+        "`make reproduce` measures digits and USPS anew, `make reproduce-full` everything. A command alone makes only "
+        "runs that the file has not: add `--results again.jsonl --print` to measure anew."
     )
     return "\n\n".join([source, table, *([NOTES["main"], PAPER_NOTE] if groups else [])])
 
