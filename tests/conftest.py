@@ -26,6 +26,15 @@ def one_thread():
     torch.set_num_threads(n_threads)
 
 
+@pytest.fixture(autouse=True)
+def built_in_names_alone(monkeypatch):
+    """A test knows no name that another, or a doctest, has registered."""
+    from skspc.clusterers import _registry
+
+    for registry in (_registry._clusterers, _registry._reducers):
+        monkeypatch.setattr(registry, "_registered", {})
+
+
 def pytest_collection_modifyitems(items):
     """Write what a test marked as a case is about into the report of the run; benchmarks/reliability.py reads it."""
     for item in items:

@@ -16,6 +16,9 @@ from skspc.clusterers._cut import (
     consistent_n_clusters,
     cut_tree_exactly,
     excess_of_mass,
+    largest_leaf_size,
+    leaves,
+    selections,
     widest_cut,
 )
 from skspc.clusterers._hdbscan import single_linkage_tree
@@ -95,15 +98,50 @@ def test_merges_at_one_distance_are_one_level(n_clusters, expected, min_cluster_
 
 @pytest.mark.parametrize("min_cluster_size, min_samples", [(2, 2), (5, 5), (15, 10), (40, 10)])
 @pytest.mark.parametrize("seed", range(3))
-def test_excess_of_mass_is_hdbscans_own(seed, min_cluster_size, min_samples):
+def test_excess_of_mass_and_leaves_are_hdbscans_own(seed, min_cluster_size, min_samples):
     X, _ = make_blobs(150, centers=5, cluster_std=[0.3, 0.6, 1.0, 1.5, 2.0], random_state=seed)
     model = hdbscan.HDBSCAN(min_cluster_size=min_cluster_size, min_samples=min_samples).fit(X)
-    labels = excess_of_mass(single_linkage_tree(X, min_samples), min_cluster_size)
-    assert labels.tolist() == model.labels_.tolist()
+    tree = single_linkage_tree(X, min_samples)
+    assert excess_of_mass(tree, min_cluster_size).tolist() == model.labels_.tolist()
+    model.set_params(cluster_selection_method="leaf").fit(X)
+    assert leaves(tree, min_cluster_size).tolist() == model.labels_.tolist()
 
 
 def test_excess_of_mass_with_clusters_larger_than_the_data_is_noise():
     assert excess_of_mass(TREE, 7).tolist() == [NOISE] * 6
+
+
+@pytest.mark.parametrize("n_clusters, largest, expected", [(3, 2, 2), (3, 5, 2), (2, 5, 0), (4, 5, 0), (3, 1, 0)])
+def test_the_largest_size_with_so_many_leaves_by_hand(n_clusters, largest, expected):
+    # With size 2 the leaves are the three pairs; with size 3 the tree does not branch.
+    assert largest_leaf_size(TREE, n_clusters, largest) == expected
+
+
+def test_the_largest_size_with_so_many_leaves_is_that_of_a_search_of_all():
+    X, _ = make_blobs(300, centers=8, cluster_std=1.5, random_state=0)
+    tree = single_linkage_tree(X, 5)
+    counts = {size: leaves(tree, size).max() + 1 for size in range(2, 61)}
+    for n_clusters in range(2, 12):
+        sizes = [size for size, count in counts.items() if count == n_clusters]
+        assert largest_leaf_size(tree, n_clusters, 60) == max(sizes, default=0)
+
+
+def test_selections_come_by_decreasing_size_and_leaves_after_excess_of_mass():
+    found = [groups(labels) for labels in selections(TREE, 3, [3, 2])]
+    expected = [excess_of_mass(TREE, 3), excess_of_mass(TREE, 2), leaves(TREE, 2)]
+    assert found == [groups(labels) for labels in expected]
+    assert len(list(selections(TREE, 4, [3, 2]))) == 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_clusters_that_overlap_are_split_and_no_splinter_is_one(seed):
+    # Excess of mass takes the two that overlap for one, at any size that leaves the others whole.
+    X, y = make_blobs([200] * 4, centers=[(0, 0), (4.5, 0), (30, 0), (60, 0)], cluster_std=1.0, random_state=seed)
+    labels = HDBSCANCut(4).fit_predict(X)
+    assert excess_of_mass(single_linkage_tree(X, 10), 100).max() + 1 == 3
+    assert np.bincount(labels[labels != NOISE]).min() > 120
+    assert np.mean(labels == NOISE) < 0.15
+    assert clustering_accuracy(y[labels != NOISE], labels[labels != NOISE]) > 0.98
 
 
 def test_an_exact_cut_is_excess_of_mass_where_that_fits():

@@ -30,17 +30,6 @@ from skspc.clusterers import (
 from skspc.metrics import clustering_accuracy
 
 
-@pytest.fixture
-def registered():
-    """Registrations end with the test."""
-    tables = [_registry._clusterers._registered, _registry._reducers._registered]
-    before = [dict(table) for table in tables]
-    yield
-    for table, entries in zip(tables, before, strict=True):
-        table.clear()
-        table.update(entries)
-
-
 class OneCluster:
     def fit_predict(self, Z):
         return np.zeros(len(Z), dtype=int)
@@ -105,7 +94,7 @@ def test_a_method_that_cannot_be_called_is_none():
         get_clusterer(Odd())
 
 
-def test_a_registered_name_stands_for_what_its_factory_makes(registered):
+def test_a_registered_name_stands_for_what_its_factory_makes():
     register_clusterer("one", OneCluster)
     register_reducer("two columns", lambda: TwoColumns())
     assert type(get_clusterer("one")) is OneCluster
@@ -115,13 +104,13 @@ def test_a_registered_name_stands_for_what_its_factory_makes(registered):
     assert "one" not in list_reducers()
 
 
-def test_a_name_may_be_registered_again(registered):
+def test_a_name_may_be_registered_again():
     register_clusterer("mine", OneCluster)
     register_clusterer("mine", KMeans)
     assert type(get_clusterer("mine")) is KMeans
 
 
-def test_a_fit_by_registered_names(registered, quick):
+def test_a_fit_by_registered_names(quick):
     register_clusterer("rows of two", partial(KMeans, n_init=1))
     register_reducer("two columns", TwoColumns)
     X, y = make_blobs(60, n_features=4, centers=2, cluster_std=0.1, random_state=0)
@@ -149,7 +138,7 @@ def test_a_factory_must_be_callable():
     assert "mine" not in list_clusterers()
 
 
-def test_a_factory_that_makes_no_clusterer_is_told_so(registered):
+def test_a_factory_that_makes_no_clusterer_is_told_so():
     register_clusterer("mine", PCA)
     with pytest.raises(TypeError, match=r"The clusterer registered as 'mine' is PCA\(\), which has no method 'fit_pre"):
         get_clusterer("mine")
@@ -179,7 +168,7 @@ def test_a_package_cannot_take_a_built_in_name(plugin, monkeypatch):
     assert type(get_clusterer("hdbscan")) is HDBSCANCut
 
 
-def test_a_registered_name_comes_before_an_offered_one(plugin, monkeypatch, registered):
+def test_a_registered_name_comes_before_an_offered_one(plugin, monkeypatch):
     monkeypatch.syspath_prepend(plugin)
     register_clusterer("thirds", OneCluster)
     assert type(get_clusterer("thirds")) is OneCluster
@@ -197,7 +186,7 @@ def forge_entry_points(monkeypatch, **values):
     monkeypatch.setattr(_registry, "entry_points", lambda group: points if group == "skspc.clusterers" else [])
 
 
-def test_a_name_that_two_packages_offer_is_refused_until_it_is_registered(monkeypatch, registered):
+def test_a_name_that_two_packages_offer_is_refused_until_it_is_registered(monkeypatch):
     forge_entry_points(monkeypatch, mine=["sklearn.cluster:KMeans", "sklearn.cluster:DBSCAN"])
     message = (
         r"clusterer='mine' is offered by the entry points 'sklearn.cluster:KMeans' and 'sklearn.cluster:DBSCAN'\. Uni"
@@ -213,7 +202,7 @@ def test_an_entry_point_that_is_found_twice_is_one(monkeypatch):
     assert type(get_clusterer("mine")) is KMeans
 
 
-def test_what_cannot_be_called_without_arguments_is_named(monkeypatch, registered):
+def test_what_cannot_be_called_without_arguments_is_named(monkeypatch):
     forge_entry_points(monkeypatch, environ=["os:environ"])
     register_clusterer("asks", lambda argument: KMeans())
     for name in ("asks", "environ"):

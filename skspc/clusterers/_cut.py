@@ -11,7 +11,8 @@ from scipy.sparse.csgraph import connected_components
 from .._constants import NOISE
 
 _SHRINK = 0.8  # from one min_cluster_size tried to the next
-_MIN_COVERAGE = 0.5  # of the rows, for clusters by excess of mass
+_MIN_COVERAGE = 0.5  # of the rows, for clusters by HDBSCAN's own selections
+_SMALLEST_LEAF = 2  # rows
 _FEW_ROWS = 10  # a first min_cluster_size below which single rows may be clusters
 
 
@@ -26,10 +27,13 @@ def cluster_sizes_to_try(largest, smallest):
 def cut_tree_exactly(tree, n_clusters, sizes):
     """Read exactly ``n_clusters`` clusters off a tree.
 
-    Excess of mass is tried at each min_cluster_size in turn; it must not leave more than half of the rows as noise.
-    Then comes, of all levels of the tree at which exactly ``n_clusters`` components have one of these sizes, the one
-    where they cover most rows. If there is none, merges at one distance count one by one (mutual reachability has many
-    of these) and, with few rows a cluster, a component may be a single row.
+    Excess of mass is tried at each min_cluster_size in turn, and the leaves of the condensed tree at the largest size
+    at which there are ``n_clusters`` of them; the larger size counts, and no more than half of the rows may be left as
+    noise. Where clusters overlap, excess of mass finds too few until sizes are so small that splinters are clusters;
+    leaves split the large ones instead. Then comes, of all levels of the tree at which exactly ``n_clusters``
+    components have one of these sizes, the one where they cover most rows. If there is none, merges at one distance
+    count one by one (mutual reachability has many of these) and, with few rows a cluster, a component may be a single
+    row.
 
     Parameters
     ----------
@@ -43,8 +47,7 @@ def cut_tree_exactly(tree, n_clusters, sizes):
     labels : ndarray of shape (N,) or None
         ``NOISE`` for rows in no cluster. None if the tree has no such cut.
     """
-    for size in sizes:
-        labels = excess_of_mass(tree, size)
+    for labels in selections(tree, n_clusters, sizes):
         if labels.max() + 1 == n_clusters and coverage(labels) >= _MIN_COVERAGE:
             return labels
     cuts = [widest_cut(tree, n_clusters, size) for size in sizes]
@@ -54,6 +57,45 @@ def cut_tree_exactly(tree, n_clusters, sizes):
         cuts = [widest_cut(tree, n_clusters, size, split_ties=True) for size in sizes]
         found = [labels for labels in cuts if labels is not None]
     return max(found, key=coverage, default=None)
+
+
+def selections(tree, n_clusters, sizes):
+    """Yield HDBSCAN's own selections by decreasing size: excess of mass at each, the leaves at their largest."""
+    leaf_size = largest_leaf_size(tree, n_clusters, sizes[0])
+    for size in sizes:
+        if size < leaf_size:
+            yield leaves(tree, leaf_size)
+            leaf_size = 0
+        yield excess_of_mass(tree, size)
+    if leaf_size:
+        yield leaves(tree, leaf_size)
+
+
+def largest_leaf_size(tree, n_clusters, largest):
+    """Find the largest min_cluster_size at which a condensed tree has exactly ``n_clusters`` leaves.
+
+    The smaller the size, the more leaves there are.
+
+    Parameters
+    ----------
+    tree : ndarray of shape (N - 1, 4)
+    n_clusters : int
+    largest : int
+        Largest size that comes into question.
+
+    Returns
+    -------
+    size : int
+        0 if there is none.
+    """
+    low, high = _SMALLEST_LEAF, largest
+    while low < high:
+        middle = (low + high + 1) // 2
+        if leaves(tree, middle).max() + 1 >= n_clusters:
+            low = middle
+        else:
+            high = middle - 1
+    return low if low <= largest and leaves(tree, low).max() + 1 == n_clusters else 0
 
 
 def consistent_n_clusters(tree, min_cluster_size):
@@ -89,10 +131,19 @@ def coverage(labels):
 
 
 def excess_of_mass(tree, min_cluster_size):
-    """Label rows by HDBSCAN's own selection, excess of mass."""
+    """Label rows by HDBSCAN's first selection, excess of mass."""
+    return _select(tree, min_cluster_size, "eom")
+
+
+def leaves(tree, min_cluster_size):
+    """Label rows by HDBSCAN's other selection, the leaves of the condensed tree."""
+    return _select(tree, min_cluster_size, "leaf")
+
+
+def _select(tree, min_cluster_size, method):
     if min_cluster_size > len(tree) + 1:
         return np.full(len(tree) + 1, NOISE)
-    return np.asarray(_tree_to_labels(None, tree, min_cluster_size)[0])
+    return np.asarray(_tree_to_labels(None, tree, min_cluster_size, cluster_selection_method=method)[0])
 
 
 def widest_cut(tree, n_clusters, min_cluster_size, split_ties=False):

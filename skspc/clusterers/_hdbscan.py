@@ -18,8 +18,9 @@ _MIN_CLUSTER_SIZE = 2
 class HDBSCANCut(ClusterMixin, BaseEstimator):
     """HDBSCAN that returns exactly ``n_clusters`` clusters, and noise.
 
-    One linkage tree is computed and read many times: excess of mass with min_cluster_size N // (2 C), then smaller
-    ones, as long as at most half of the rows are noise; then the cut of the tree that covers most rows.
+    One linkage tree is computed and read many times: excess of mass with min_cluster_size N // (2 C), then with smaller
+    ones, or the leaves of the condensed tree if there are C of them at a larger size, as long as at most half of the
+    rows are noise; then the cut of the tree that covers most rows.
 
     Parameters
     ----------
