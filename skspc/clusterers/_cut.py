@@ -61,8 +61,9 @@ def cut_tree_exactly(tree, n_clusters, sizes):
 
 def selections(tree, n_clusters, sizes):
     """Yield HDBSCAN's own selections by decreasing size: excess of mass at each, the leaves at their largest."""
-    leaf_size = largest_leaf_size(tree, n_clusters, sizes[0])
-    for size in sizes:
+    yield excess_of_mass(tree, sizes[0])
+    leaf_size = largest_leaf_size(tree, n_clusters, sizes[0])  # a dozen readings, which mostly nobody asks for
+    for size in sizes[1:]:
         if size < leaf_size:
             yield leaves(tree, leaf_size)
             leaf_size = 0
