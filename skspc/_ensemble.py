@@ -242,7 +242,7 @@ class Ensemble:
 
 
 def members_per_cpu_group(n_members, n_batch_values):
-    """Members in a group on the CPU: few, so that groups are enough for the cores.
+    """Members in a group on the CPU: few, so that several cores have groups to share.
 
     Parameters
     ----------
@@ -254,8 +254,7 @@ def members_per_cpu_group(n_members, n_batch_values):
     -------
     size : int
     """
-    third = -(-n_members // 3)
-    if n_batch_values <= SHORT_STEP and third >= MEMBERS_OF_SHORT_STEPS:
+    if n_batch_values <= SHORT_STEP and n_members > 2 * MEMBERS_OF_SHORT_STEPS:
         return MEMBERS_OF_SHORT_STEPS
     return MEMBERS_PER_CPU_GROUP
 

@@ -86,7 +86,8 @@ def test_a_seed_repeats_where_the_graph_is_in_many_parts(n_epochs):
     np.testing.assert_array_equal(embeddings[0], embeddings[1])
     np.testing.assert_array_equal(embeddings[0], embeddings[2])
     labels = HDBSCANCut(5).fit_predict(embeddings[0])  # after ten epochs a row or two may still be on its way: noise
-    assert set(labels) - {NOISE} == set(range(5)) and np.mean(labels == NOISE) < 0.01
+    assert set(labels) - {NOISE} == set(range(5))
+    assert np.mean(labels == NOISE) < (0.01 if n_epochs == 10 else 1e-9)
     assert clustering_accuracy(blobs[labels != NOISE], labels[labels != NOISE]) == 1.0
 
 
