@@ -118,6 +118,14 @@ MUTATIONS = [
         "test_history.py",
     ),
     Mutation(
+        "stop rule",
+        "growth within the tolerance counts",
+        "_history.py",
+        "> tol",
+        ">= tol",
+        "test_history.py",
+    ),
+    Mutation(
         "best round",
         "the last maximum instead of the first",
         "_history.py",

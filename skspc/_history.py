@@ -14,6 +14,17 @@ def best_round(history):
     return max(range(len(history)), key=lambda i: (progress_statistic(history[i]), -i))
 
 
-def has_stopped_growing(history, n_iter_no_change):
-    """Whether the last ``n_iter_no_change`` rows brought nothing better than a row before them."""
-    return len(history) - 1 - best_round(history) >= n_iter_no_change
+def has_stopped_growing(history, n_iter_no_change, tol):
+    """Whether the last ``n_iter_no_change`` rows brought no growth by more than ``tol`` over a row before them."""
+    last_growth = 0
+    for i, row in enumerate(history):
+        if growth(history[last_growth], row) > tol:
+            last_growth = i
+    return len(history) - 1 - last_growth >= n_iter_no_change
+
+
+def growth(before, row):
+    """By what share of the rows more agree than ``before``; where as many do, growth of the mean agreement."""
+    if row["n_agreed"] == before["n_agreed"]:
+        return row["mean_agreement"] - before["mean_agreement"]
+    return (row["n_agreed"] - before["n_agreed"]) / row["n_rows"]

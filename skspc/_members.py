@@ -9,6 +9,7 @@ import torch
 from ._constants import NOISE
 from ._device import place_rows, take_rows, to_numpy, to_tensor
 from ._seeding import BATCHES, HEADS, NOISE_STREAM, WEIGHTS, derive_seed
+from ._steps import make_step
 from .networks._heads import build_heads
 from .networks._losses import pseudo_label_loss, reconstruction_loss
 
@@ -135,13 +136,16 @@ class MemberGroup:
         """
         X = place_rows(X, self.device)
 
-        def batch_losses(rows, generator):
-            x = self._augmented(take_rows(X, rows, self.device), generator)  # (K, B, *input_shape)
+        def take(rows):
+            return (take_rows(X, rows, self.device),)
+
+        def batch_losses(x, generator):  # (K, B, *input_shape)
+            x = self._augmented(x, generator)
             decoded = self.autoencoder.decode(self._noisy_latents(x, generator))
             return {"reconstruction": reconstruction_loss(decoded, x).mean(dim=1)}
 
         self.autoencoder.train()
-        return self._optimise(batch_losses, self.autoencoder.parameters(), len(X), plan, PRETRAINING_STAGE)
+        return self._optimise(take, batch_losses, self.autoencoder.parameters(), len(X), plan, PRETRAINING_STAGE)
 
     def train_on_pseudo_labels(self, X, targets, selected, reconstruction, plan, stage):
         """Train encoders, decoders and heads on the paper's Eq. (2).
@@ -169,9 +173,11 @@ class MemberGroup:
         targets = to_tensor(targets, self.device).where(selected, 0)
         members = torch.arange(len(self.members), device=self.device)[:, None]
 
-        def batch_losses(rows, generator):
-            x = self._augmented(take_rows(X, rows, self.device), generator)
-            chosen, labels = selected[members, rows], targets[members, rows]
+        def take(rows):
+            return take_rows(X, rows, self.device), selected[members, rows], targets[members, rows]
+
+        def batch_losses(x, chosen, labels, generator):
+            x = self._augmented(x, generator)
             latents = self._noisy_latents(x, generator)
             cross_entropy = pseudo_label_loss(self.heads(latents), labels)
             losses = {"pseudo_label": (cross_entropy * chosen).mean(dim=1)}
@@ -182,7 +188,7 @@ class MemberGroup:
 
         self.autoencoder.train()
         parameters = [*self.autoencoder.parameters(), *self.heads.parameters()]
-        return self._optimise(batch_losses, parameters, len(X), plan, stage)
+        return self._optimise(take, batch_losses, parameters, len(X), plan, stage)
 
     def train_heads(self, latents, labels, plan):
         """Train the heads on frozen latents (K, N, m) and labels (N,); noise rows are left out."""
@@ -191,12 +197,14 @@ class MemberGroup:
         targets = torch.as_tensor(labels[kept], device=self.device)
         members = torch.arange(len(self.members), device=self.device)[:, None]
 
-        def batch_losses(rows, generator):
-            logits = self.heads(latents[members, rows])
-            return {"pseudo_label": pseudo_label_loss(logits, targets[rows]).mean(dim=1)}
+        def take(rows):
+            return latents[members, rows], targets[rows]
+
+        def batch_losses(z, labels, generator):
+            return {"pseudo_label": pseudo_label_loss(self.heads(z), labels).mean(dim=1)}
 
         self.heads.train()
-        return self._optimise(batch_losses, self.heads.parameters(), len(kept), plan, HEADS_STAGE)
+        return self._optimise(take, batch_losses, self.heads.parameters(), len(kept), plan, HEADS_STAGE)
 
     def _augmented(self, x, generator):
         """Augment a batch (K, B, *input_shape)."""
@@ -221,29 +229,25 @@ class MemberGroup:
         draws = torch.randn(latents.shape, generator=generator, device=self.device, dtype=torch.float32)
         return latents + self.network.noise * spread * draws
 
-    def _optimise(self, batch_losses, parameters, n_rows, plan, stage):
-        """Run the epochs of one stage; the members' losses are summed, so each trains as if alone."""
-        fused = self.device.type in ("cpu", "cuda")  # one pass over each parameter: an eighth of a step on small images
-        optimiser = torch.optim.Adam(parameters, lr=plan.learning_rate, fused=fused)
-        batch_size = min(plan.batch_size, n_rows)
+    def _optimise(self, take, batch_losses, parameters, n_rows, plan, stage):
+        """Run the epochs of one stage: ``batch_losses(*take(rows), generator)`` of shuffled rows (K, B) are lowered."""
+        parameters, batch_size = list(parameters), min(plan.batch_size, n_rows)
         shufflers = self._generators(BATCHES, stage)
         noise_seed = derive_seed(self.seed, NOISE_STREAM, stage, self.members[0])
         noise_generator = torch.Generator(self.device).manual_seed(noise_seed)
+        step = make_step(batch_losses, parameters, plan.learning_rate, noise_generator, self.precision)
         before = copy.deepcopy(self._tensors())
-        epoch_losses: list[dict] = []
+        n_steps, sums = n_rows // batch_size, {}
         for _ in range(plan.n_epochs):
-            epoch_losses.clear()
+            sums = {}
             for rows in self._epoch_batches(n_rows, batch_size, shufflers):
-                with torch.autocast(self.device.type, self.precision, enabled=self.precision != torch.float32):
-                    losses = batch_losses(rows, noise_generator)
-                optimiser.zero_grad(set_to_none=True)
-                sum(loss.sum() for loss in losses.values()).backward()
-                optimiser.step()
-                epoch_losses.append({name: loss.detach() for name, loss in losses.items()})
+                for name, loss in step(*take(rows)).items():
+                    sums[name] = sums[name] + loss if name in sums else loss.clone()
                 yield
+        for parameter in parameters:
+            parameter.grad = None  # it may lie in a recorded step's memory
         self.lost = self._revert_lost(before)
-        names = epoch_losses[0] if epoch_losses else ()
-        return {name: torch.stack([losses[name] for losses in epoch_losses]).mean(dim=0) for name in names}
+        return {name: total / n_steps for name, total in sums.items()}
 
     def _tensors(self):
         """Tensors of all weights, each with the members one after the other."""

@@ -34,6 +34,7 @@ class RoundSettings:
     concatenate: bool
     max_iter: int
     n_iter_no_change: int
+    tol: float
     max_samples: float | int | None
     n_jobs: int | None
     device: torch.device
@@ -444,7 +445,7 @@ def _is_over(progress, settings):
     return len(history) > 0 and (
         len(history) > settings.max_iter
         or progress.consensus is None
-        or has_stopped_growing(history, settings.n_iter_no_change)
+        or has_stopped_growing(history, settings.n_iter_no_change, settings.tol)
         or history[-1]["mean_agreement"] == 1.0
     )
 

@@ -113,8 +113,11 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Of Adam. "auto" is 0.001.
     max_iter : int, default=8
         Training rounds at most; with 0 the pretrained latents are clustered once.
-    n_iter_no_change : int, default=3
-        Rounds without more agreement after which training stops.
+    n_iter_no_change : int, default=2
+        Rounds without growth after which training stops.
+    tol : float, default=0.01
+        Share of the rows by which the agreed ones must become more for a round to count as growth. The result is the
+        best round all the same, by whatever margin.
     device : str or torch.device, default="auto"
         "auto" is CUDA where available, else the CPU. "cuda" deals the members to all CUDA devices, "cuda:0" names one.
     precision : {"auto", "float32", "bfloat16"}, default="auto"
@@ -202,6 +205,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
         "device": [str, torch.device],
         "precision": [StrOptions({"auto", "float32", "bfloat16"})],
         "n_jobs": [
@@ -234,7 +238,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         batch_size="auto",
         learning_rate="auto",
         max_iter=8,
-        n_iter_no_change=3,
+        n_iter_no_change=2,
+        tol=0.01,
         device="auto",
         precision="auto",
         n_jobs=None,
@@ -260,6 +265,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.learning_rate = learning_rate
         self.max_iter = max_iter
         self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
         self.device = device
         self.precision = precision
         self.n_jobs = n_jobs
@@ -441,6 +447,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             concatenate=self.concatenate,
             max_iter=self.max_iter,
             n_iter_no_change=self.n_iter_no_change,
+            tol=self.tol,
             max_samples=self.max_samples,
             n_jobs=self.n_jobs,
             device=device,

@@ -98,7 +98,7 @@ class AffineAugmentation(BaseEstimator):
         n, _, height, width = shape
         limits = [math.radians(self.rotation), self.scale, self.scale, self.shear, 2 * self.shift, 2 * self.shift]
         drawn = 2 * torch.rand((len(limits), n), generator=generator, device=device, dtype=torch.float32) - 1
-        angle, wide, high, shear, right, down = drawn * drawn.new_tensor(limits)[:, None]
+        angle, wide, high, shear, right, down = (limit * of_all for limit, of_all in zip(limits, drawn, strict=True))
         cosine, sine = angle.cos(), angle.sin()
         return torch.stack(
             [
@@ -111,8 +111,8 @@ class AffineAugmentation(BaseEstimator):
 
 def border_median(images):
     """Median of the border pixels of a batch, by channel: (C, 1, 1)."""
-    rows, columns = images[:, :, [0, -1], :], images[:, :, 1:-1, [0, -1]]
-    border = torch.cat([rows.flatten(2), columns.flatten(2)], dim=2)  # (n, C, pixels)
+    sides = images[:, :, :1], images[:, :, -1:], images[:, :, 1:-1, :1], images[:, :, 1:-1, -1:]
+    border = torch.cat([side.flatten(2) for side in sides], dim=2)  # (n, C, pixels)
     return border.transpose(0, 1).flatten(1).median(dim=1).values[:, None, None]
 
 

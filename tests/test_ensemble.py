@@ -656,8 +656,8 @@ def too_large_above(n_members, monkeypatch):
     """Let training run out of memory, some steps into a stage, with more members at once than this."""
     optimise = MemberGroup._optimise
 
-    def limited(group, batch_losses, parameters, n_rows, plan, stage):
-        run = optimise(group, batch_losses, parameters, n_rows, plan, stage)
+    def limited(group, *arguments):
+        run = optimise(group, *arguments)
         next(run)
         if len(group.members) > n_members:
             raise torch.cuda.OutOfMemoryError
@@ -809,16 +809,14 @@ def spoil(member, monkeypatch):
     """Let the last step of training leave NaN in one member of the first group."""
     optimise = MemberGroup._optimise
 
-    def spoiled(group, batch_losses, parameters, n_rows, plan, stage):
-        parameters = list(parameters)
-
-        def losses_and_nan(rows, generator):
-            losses = batch_losses(rows, generator)
+    def spoiled(group, take, batch_losses, *arguments):
+        def losses_and_nan(*batch_and_generator):
+            losses = batch_losses(*batch_and_generator)
             if member in group.members:
                 losses["reconstruction"][member - group.members[0]] *= float("nan")
             return losses
 
-        return (yield from optimise(group, losses_and_nan, parameters, n_rows, plan, stage))
+        return (yield from optimise(group, take, losses_and_nan, *arguments))
 
     monkeypatch.setattr(MemberGroup, "_optimise", spoiled)
 

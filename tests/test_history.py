@@ -10,7 +10,7 @@ from skspc._history import best_round, has_stopped_growing, progress_statistic
 def make_history(*statistics):
     """Rows of (n_agreed, mean_agreement), or of n_agreed alone."""
     pairs = [pair if isinstance(pair, tuple) else (pair, 0.5) for pair in statistics]
-    return [{"n_agreed": n_agreed, "mean_agreement": mean} for n_agreed, mean in pairs]
+    return [{"n_rows": 10, "n_agreed": n_agreed, "mean_agreement": mean} for n_agreed, mean in pairs]
 
 
 def test_agreed_rows_count_before_mean_agreement():
@@ -57,4 +57,21 @@ def test_best_round_is_the_first_maximum_of_every_short_history():
     ],
 )
 def test_growth_has_stopped_after_so_many_rows_without_better(statistics, patience, stopped):
-    assert has_stopped_growing(make_history(*statistics), patience) is stopped
+    assert has_stopped_growing(make_history(*statistics), patience, tol=0) is stopped
+
+
+@pytest.mark.parametrize(
+    "statistics, tol, stopped",
+    [
+        ((1, 2, 2), 0.1, True),  # one of ten rows more is no growth
+        ((1, 2, 3), 0.1, False),  # but two are, slow as they come
+        ((1, 3, 4, 4), 0.1, True),
+        ((1, 3, 4, 5), 0.1, False),
+        ((5, 3, 6), 0.1, True),  # compared with the last row that had grown, not with the row before
+        (((3, 0.5), (3, 0.6), (3, 0.6)), 0.05, False),
+        (((3, 0.5), (3, 0.54), (3, 0.54)), 0.05, True),
+        (((3, 0.5), (3, 0.54), (3, 0.56)), 0.05, False),
+    ],
+)
+def test_growth_by_no_more_than_the_tolerance_does_not_count(statistics, tol, stopped):
+    assert has_stopped_growing(make_history(*statistics), 2, tol) is stopped

@@ -246,6 +246,7 @@ PARAMETERS = {
     "learning_rate": st.sampled_from([1e-300, 1e-30, 1e-3, 1.0, "auto"]),
     "max_iter": st.sampled_from([0, 1, 3]),
     "n_iter_no_change": st.sampled_from([1, 10**6]),
+    "tol": st.sampled_from([0, 0.01, 1e300]),
     "precision": st.sampled_from(["float32", "bfloat16"]),
     "n_jobs": st.sampled_from([None, 1, 2, -1]),
     "random_state": st.sampled_from([0, 2**32 - 1]),

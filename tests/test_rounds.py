@@ -100,6 +100,7 @@ def make_settings(**changes):
         "concatenate": False,
         "max_iter": 10,
         "n_iter_no_change": 2,
+        "tol": 0,
         "max_samples": None,
         "n_jobs": None,
         "device": torch.device("cpu"),
@@ -150,6 +151,8 @@ def n_agreed(result):
         ([4, 1, 2, 1], {"max_iter": 2}, [6, 9, 8], 1),
         ([0, 0, 0], {}, [10], 0),  # nothing left to agree on
         ([2, 0, 0], {}, [8, 10], 1),
+        ([4, 3, 3, 1], {"tol": 0.1}, [6, 7, 7], 1),  # of ten rows, one more is no growth; the best round all the same
+        ([4, 3, 2, 1, 1, 0], {"tol": 0.1}, [6, 7, 8, 9, 9], 3),
     ],
 )
 def test_rounds_end_and_the_best_is_the_first_maximum(differing, changes, expected, best):

@@ -419,6 +419,7 @@ def test_input_is_left_alone(blobs, quick):
         ({"learning_rate": 0.0}, "'learning_rate' parameter"),
         ({"max_iter": -1}, "'max_iter' parameter"),
         ({"n_iter_no_change": 0}, "'n_iter_no_change' parameter"),
+        ({"tol": -0.1}, "'tol' parameter"),
     ],
 )
 def test_bad_parameters_are_named_before_any_training(blobs, monkeypatch, parameters, message):

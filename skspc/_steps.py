@@ -1,0 +1,133 @@
+"""The step that training repeats: run as it stands or, on CUDA, recorded once as a graph and replayed.
+
+A step of small networks is hundreds of small kernels, and to launch each takes longer than to run it; a graph is
+launched as one.
+"""
+
+import threading
+import warnings
+
+import torch
+
+WARM_UP_STEPS = 3  # run before one is recorded: libraries and optimiser then have what they keep
+
+
+def make_step(batch_losses, parameters, learning_rate, generator, precision=torch.float32):
+    """Make what trains ``parameters`` on one batch by Adam.
+
+    Parameters
+    ----------
+    batch_losses : callable
+        Takes ``(*batch, generator)``, all on the generator's device; returns a dict of tensors (K,). Members' losses
+        are summed, so that each member trains as if alone.
+    parameters : iterable of tensor
+    learning_rate : float
+    generator : torch.Generator
+        Of whatever ``batch_losses`` draws.
+    precision : torch.dtype, default=torch.float32
+        Of the products.
+
+    Returns
+    -------
+    step : callable
+        Takes the tensors of a batch, each of the same shape every time; returns the losses before the step, in tensors
+        that the next step may overwrite.
+    """
+    device = generator.device
+    optimiser = torch.optim.Adam(
+        parameters,
+        lr=learning_rate,
+        fused=device.type in ("cpu", "cuda"),  # one pass over each parameter: an eighth of a step on small images
+        capturable=device.type == "cuda",
+    )
+
+    def step(*batch):
+        with torch.autocast(device.type, precision, enabled=precision != torch.float32):
+            losses = batch_losses(*batch, generator)
+        optimiser.zero_grad(set_to_none=True)
+        sum(loss.sum() for loss in losses.values()).backward()
+        optimiser.step()
+        return {name: loss.detach() for name, loss in losses.items()}
+
+    return RecordedStep(step, CudaRecorder(generator)) if device.type == "cuda" else step
+
+
+class RecordedStep:
+    """A step that is recorded after a few calls, and replayed from then on.
+
+    Parameters
+    ----------
+    step : callable
+        Takes tensors. What it does may depend on these, on tensors that stay where they are, and on the recorder's
+        generator: nothing else may change between calls.
+    recorder : CudaRecorder
+    """
+
+    def __init__(self, step, recorder):
+        self.step, self.recorder = step, recorder
+        self.n_calls, self.replay = 0, None
+
+    def __call__(self, *batch):
+        self.n_calls += 1
+        if self.n_calls <= WARM_UP_STEPS:
+            return self.recorder.warm_up(lambda: self.step(*batch))
+        if self.n_calls == WARM_UP_STEPS + 1:
+            self._try_to_record(batch)
+        if self.replay is None:
+            return self.step(*batch)
+        for kept, new in zip(self.batch, batch, strict=True):
+            kept.copy_(new)
+        self.replay()
+        return self.returned
+
+    def _try_to_record(self, batch):
+        """Record the step; where it can't be, training goes on as before."""
+        self.batch = [tensor.clone() for tensor in batch]
+        try:
+            self.replay, self.returned = self.recorder.record(lambda: self.step(*self.batch))
+        except torch.cuda.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            warnings.warn(
+                f"The training step could not be recorded as a CUDA graph ({str(error).splitlines()[0]}), so that each "
+                "step takes longer; the result is as good. An augmentation of your own can be recorded if it neither "
+                "copies between devices nor waits for a value.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+class CudaRecorder:
+    """Records as a CUDA graph what a function does on the device of ``generator``, from which it may draw."""
+
+    _lock = threading.Lock()  # torch records one graph at a time
+
+    def __init__(self, generator):
+        self.generator, self.device = generator, generator.device
+        self.stream = torch.cuda.Stream(self.device)
+
+    def warm_up(self, function):
+        """Call the function on the stream that it will be recorded on."""
+        before = torch.cuda.current_stream(self.device)
+        self.stream.wait_stream(before)
+        with torch.cuda.device(self.device), torch.cuda.stream(self.stream):
+            returned = function()
+        before.wait_stream(self.stream)
+        return returned
+
+    def record(self, function):
+        """Record the function, which takes no effect by that.
+
+        Returns
+        -------
+        replay : callable
+            Does again, on the same memory, what the function does.
+        returned : object
+            What the function returned; its tensors have values once it has been replayed.
+        """
+        graph = torch.cuda.CUDAGraph()
+        graph.register_generator_state(self.generator)
+        with self._lock, torch.cuda.device(self.device):
+            with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
+                returned = function()
+        return graph.replay, returned

@@ -1,0 +1,206 @@
+"""Recorded steps: on the CPU a tape stands for the CUDA graph; the graph itself is tried where there is a device."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+import skspc._members
+from skspc._ensemble import Ensemble
+from skspc._members import MemberGroup, TrainingPlan
+from skspc._steps import WARM_UP_STEPS, CudaRecorder, RecordedStep, make_step
+from skspc.augmentations import AffineAugmentation
+from skspc.networks import ConvNetwork, MLPNetwork
+
+CPU = torch.device("cpu")
+WAITS_OR_COPIES = ("_local_scalar_dense", "nonzero", "lift_fresh", "equal", "unique")  # which no graph can hold
+
+
+class Tape(TorchDispatchMode):
+    """Records operations with the memory they read and write, and takes their effects back: as a CUDA graph does."""
+
+    def __init__(self, generator):
+        super().__init__()
+        self.generator, self.operations, self.before = generator, [], {}
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        name = operation._schema.name.removeprefix("aten::")
+        if name.startswith(WAITS_OR_COPIES):
+            raise RuntimeError(f"operation not permitted: {name}")
+        for tensor in tensors_of((args, kwargs)):  # of all: batch_norm says of none that it changes it
+            memory = tensor.untyped_storage()
+            if memory.data_ptr() not in self.before:
+                self.before[memory.data_ptr()] = memory, memory.clone()
+        returned = operation(*args, **(kwargs or {}))
+        self.operations.append((operation, args, kwargs or {}, returned))
+        return returned
+
+    def __enter__(self):
+        self.state = self.generator.get_state()
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        self.generator.set_state(self.state)
+        for memory, before in self.before.values():
+            memory.copy_(before)
+
+    @torch.no_grad()
+    def replay(self):
+        for operation, args, kwargs, returned in self.operations:
+            read = {tensor.untyped_storage().data_ptr() for tensor in tensors_of((args, kwargs))}
+            again = operation(*args, **kwargs)
+            for old, new in zip(tensors_of(returned), tensors_of(again), strict=True):
+                if old.untyped_storage().data_ptr() not in read:  # neither a view nor changed in place
+                    old.detach().copy_(new)
+
+
+def tensors_of(tree):
+    return [leaf for leaf in tree_leaves(tree) if torch.is_tensor(leaf)]
+
+
+class TapeRecorder:
+    """What `CudaRecorder` is, with a tape."""
+
+    def __init__(self, generator):
+        self.generator = generator
+
+    def warm_up(self, function):
+        return function()
+
+    def record(self, function):
+        with Tape(self.generator) as tape:
+            returned = function()
+        self.n_operations = len(tape.operations)
+        return tape.replay, returned
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    """Let members on the CPU train by recorded steps: a list of these."""
+    steps = []
+
+    def make_recorded(batch_losses, parameters, learning_rate, generator, precision):
+        step = make_step(batch_losses, parameters, learning_rate, generator, precision)
+        steps.append(RecordedStep(step, TapeRecorder(generator)))
+        return steps[-1]
+
+    def use():
+        monkeypatch.setattr(skspc._members, "make_step", make_recorded)
+        return steps
+
+    return use
+
+
+def make_rows(shape, n_rows=24):
+    return np.random.default_rng(0).uniform(-1, 1, (n_rows, *shape)).astype(np.float32)
+
+
+def train(network, shape, *, reconstruction="all", augmentation=None, precision=torch.float32, rows=None):
+    """Every stage of training: the state, and all losses."""
+    X = make_rows(shape) if rows is None else rows
+    plan = TrainingPlan(2, 6, 1e-2)  # eight steps, the first three of which are not recorded
+    ensemble = Ensemble(network, shape, 0, 2, CPU, augmentation=augmentation, precision=precision)
+    losses = [ensemble.pretrain(X, plan)]
+    ensemble.reset_heads(3)
+    targets = np.random.default_rng(1).integers(3, size=(2, len(X)))
+    selected = np.random.default_rng(2).random((2, len(X))) < 0.7
+    losses += [ensemble.train_on_pseudo_labels(X, targets, selected, reconstruction, plan, stage=1)]
+    losses += [ensemble.train_heads(ensemble.encode(X), targets[0], plan)]
+    return ensemble.state(), losses
+
+
+@pytest.mark.parametrize(
+    "network, shape, changes",
+    [
+        (MLPNetwork(latent_size=3, hidden=(8,)), (5,), {}),
+        (MLPNetwork(latent_size=3, hidden=(8,)), (5,), {"reconstruction": "none"}),
+        (MLPNetwork(latent_size=3, hidden=(8,)), (5,), {"reconstruction": "unagreed"}),
+        (MLPNetwork(latent_size=3, hidden=(8,)), (5,), {"precision": torch.bfloat16}),
+        (ConvNetwork(latent_size=3, channels=(4, 6)), (1, 8, 8), {}),
+        (ConvNetwork(latent_size=3, channels=(4,)), (2, 9, 8), {"augmentation": AffineAugmentation()}),
+        (ConvNetwork(latent_size=3, channels=(4,)), (1, 8, 8), {"rows": np.arange(24 * 64, dtype=np.uint8)}),
+    ],
+)
+def test_recorded_steps_train_as_steps_do(network, shape, changes, recorded):
+    if "rows" in changes:
+        changes = {"rows": changes["rows"].reshape(24, *shape)}
+    expected_state, expected_losses = train(network, shape, **changes)
+    steps = recorded()
+    state, losses = train(network, shape, **changes)
+    assert len(steps) == 3 and all(step.replay is not None and step.n_calls == 8 for step in steps)
+    assert losses == expected_losses
+    for part, expected in expected_state.items():
+        for name, value in expected.items():
+            assert torch.equal(state[part][name], value), (part, name)
+
+
+def test_no_gradient_is_left_in_the_memory_of_a_recorded_step(recorded):
+    recorded()
+    group = MemberGroup(MLPNetwork(latent_size=3, hidden=(8,)), (5,), 0, range(2), CPU)
+    list(group.pretrain(make_rows((5,)), TrainingPlan(2, 6, 1e-2)))
+    assert all(parameter.grad is None for parameter in group.autoencoder.parameters())
+
+
+def waits_for_a_value(x, generator):
+    return x * x.abs().max().item()
+
+
+def test_a_step_that_cannot_be_recorded_trains_all_the_same_with_a_warning(recorded):
+    network, shape = MLPNetwork(latent_size=3, hidden=(8,)), (5,)
+    expected_state, expected_losses = train(network, shape, augmentation=waits_for_a_value)
+    steps = recorded()
+    with pytest.warns(RuntimeWarning, match="could not be recorded as a CUDA graph .*An augmentation of your own"):
+        state, losses = train(network, shape, augmentation=waits_for_a_value)
+    assert [step.replay is None for step in steps] == [True, True, False]  # the heads see no augmentation
+    assert losses == expected_losses
+    assert all(torch.equal(state[part][name], value) for part in state for name, value in expected_state[part].items())
+
+
+def test_running_out_of_memory_while_recording_is_left_to_who_halves_groups():
+    class Full(TapeRecorder):
+        def record(self, function):
+            raise torch.cuda.OutOfMemoryError
+
+    step = RecordedStep(lambda x: {"loss": x}, Full(torch.Generator()))
+    for _ in range(WARM_UP_STEPS):
+        step(torch.ones(1))
+    with pytest.raises(torch.cuda.OutOfMemoryError):
+        step(torch.ones(1))
+
+
+def test_a_short_stage_is_not_recorded(recorded):
+    steps = recorded()
+    group = MemberGroup(MLPNetwork(latent_size=3, hidden=(8,)), (5,), 0, range(2), CPU)
+    list(group.pretrain(make_rows((5,), n_rows=WARM_UP_STEPS * 6), TrainingPlan(1, 6, 1e-2)))
+    assert steps[0].n_calls == WARM_UP_STEPS and steps[0].replay is None
+
+
+def test_the_cpu_records_nothing():
+    weight = torch.ones(1, requires_grad=True)
+    step = make_step(lambda x, generator: {"loss": weight * x}, [weight], 0.1, torch.Generator())
+    assert not isinstance(step, RecordedStep)
+    assert step(torch.ones(1)) == {"loss": torch.ones(1)}
+    assert weight.item() == pytest.approx(0.9)  # Adam's first step is as long as the learning rate
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+@pytest.mark.parametrize("augmentation", [None, AffineAugmentation()])
+def test_a_graph_on_the_device_trains_as_steps_do(augmentation, monkeypatch):
+    X, plan = make_rows((1, 8, 8), 48), TrainingPlan(2, 6, 1e-3)
+    device = torch.device("cuda", 0)
+
+    def weights():
+        group = MemberGroup(ConvNetwork(latent_size=3, channels=(4, 6)), (1, 8, 8), 0, range(2), device, augmentation)
+        list(group.pretrain(X, plan))
+        return group.state()["autoencoder"]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it must be recorded
+        graph = weights()
+    monkeypatch.setattr(CudaRecorder, "record", lambda self, function: (None, None))
+    for name, value in weights().items():
+        torch.testing.assert_close(graph[name], value, rtol=1e-3, atol=1e-4)
