@@ -115,7 +115,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Training rounds at most; with 0 the pretrained latents are clustered once.
     n_iter_no_change : int, default=2
         Rounds without growth after which training stops.
-    tol : float, default=0.01
+    tol : float, default=0.005
         Share of the rows by which the agreed ones must become more for a round to count as growth. The result is the
         best round all the same, by whatever margin.
     device : str or torch.device, default="auto"
@@ -239,7 +239,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         learning_rate="auto",
         max_iter=8,
         n_iter_no_change=2,
-        tol=0.01,
+        tol=0.005,
         device="auto",
         precision="auto",
         n_jobs=None,
