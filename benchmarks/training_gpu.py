@@ -1,11 +1,14 @@
 """The trainer on a GPU, one table: `python benchmarks/training_gpu.py --data mnist.npz`.
 
 1. Seconds of an epoch of pretraining, K members on all rows (network R: strided 3 x 3 convolutions 32-64-128, which is
-   the shipped network for 28 x 28 images), by precision and batch size, and peak memory; beside it K modules of plain
-   torch, compiled, one after the other.
-2. A whole fit of K members to its own end, by precision: seconds, rounds, accuracy, and whether a second fit of the
+   the shipped network for 28 x 28 images), by precision and batch size, and peak memory: the step as a fit has it,
+   recorded as a CUDA graph and with sums that repeat; what either costs or gains; beside it K modules of plain torch,
+   compiled, one after the other.
+2. Milliseconds of each stage's convolution, forward and back: grouped, as shipped, against windows and a batched
+   product, which moves more memory and leaves cuDNN's grouped kernels out.
+3. A whole fit of K members to its own end, by precision: seconds, rounds, accuracy, and whether a second fit of the
    same seed gives the same labels.
-3. The plain pipeline: members one by one, umap-learn and hdbscan. One pretraining and one round are measured, and the
+4. The plain pipeline: members one by one, umap-learn and hdbscan. One pretraining and one round are measured, and the
    rounds of the fit above are counted at that price.
 
 Without ``--data`` the rows are random images, for which the accuracy says nothing; `--scale 0.001 --device cpu` tries
@@ -13,19 +16,26 @@ the script on a machine without a GPU.
 """
 
 import argparse
+import math
 import time
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from itertools import product
 
 import hdbscan
 import numpy as np
 import torch
+import torch.nn.functional as F
 import umap
 from training import make_plain, timed, train_plain
 
-from skspc import SPCClustering
+from skspc import SPCClustering, _steps
+from skspc._device import reproducible
 from skspc._ensemble import Ensemble
 from skspc._members import TrainingPlan
 from skspc.metrics import clustering_accuracy
 from skspc.networks import ConvNetwork
+from skspc.networks._layers import MemberConv2d
 
 N_MEMBERS, N_ROWS, N_CLUSTERS = 15, 70_000, 10
 
@@ -46,17 +56,32 @@ def peak_gib(device):
     return torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else float("nan")
 
 
+MODES = {"": (True, True), ", not recorded": (False, True), ", sums in any order": (True, False)}
+
+
+@contextmanager
+def training_mode(recorded, repeatable, device):
+    """Train as a fit does, or without recorded steps, or without sums that repeat."""
+    warm_up = _steps.WARM_UP_STEPS
+    _steps.WARM_UP_STEPS = warm_up if recorded else 10**9
+    try:
+        with reproducible(device) if repeatable else nullcontext():
+            yield
+    finally:
+        _steps.WARM_UP_STEPS = warm_up
+
+
 def epoch_table(images, n_members, device):
     """Seconds of an epoch, batched and one by one."""
     X = images[:, None]
-    for precision in (torch.float32, torch.bfloat16):
-        for batch_size in (256, 1024):
-            plan = TrainingPlan(1, min(batch_size, len(X) // 2), 1e-3)
-            settings = {"batch_size": plan.batch_size, "precision": precision}
-            ensemble = Ensemble(ConvNetwork(), X.shape[1:], 0, n_members, device, **settings)
+    for precision, batch_size, mode in product((torch.float32, torch.bfloat16), (256, 1024), MODES):
+        plan = TrainingPlan(1, min(batch_size, len(X) // 2), 1e-3)
+        settings = {"batch_size": plan.batch_size, "precision": precision}
+        ensemble = Ensemble(ConvNetwork(), X.shape[1:], 0, n_members, device, **settings)
+        with training_mode(*MODES[mode], device):
             seconds = [timed(lambda plan=plan, to=ensemble: to.pretrain(X, plan), device) for _ in range(3)]
-            what = f"epoch of {len(X)} x {n_members}, {precision}, batches of {plan.batch_size}"
-            print(f"| {what} | {min(seconds[1:]):.2f} s | peak {peak_gib(device):.1f} GiB |", flush=True)
+        what = f"epoch of {len(X)} x {n_members}, {precision}, batches of {plan.batch_size}{mode}"
+        print(f"| {what} | {min(seconds[1:]):.2f} s | peak {peak_gib(device):.1f} GiB |", flush=True)
     plan = TrainingPlan(1, min(256, len(X) // 2), 1e-3)
     member = make_plain(X.shape[1:], ConvNetwork(), ensemble).to(device)
     member = torch.compile(member) if device.type == "cuda" else member
@@ -65,6 +90,34 @@ def epoch_table(images, n_members, device):
     print(
         f"| the same, {n_members} compiled modules one by one (one measured) | {n_members * min(seconds[1:]):.2f} s | |"
     )
+
+
+def convolve_by_windows(x, layer):
+    """What a `MemberConv2d` of stride 2 computes, as windows and one batched product."""
+    windows = F.unfold(x, 3, padding=1, stride=2).unflatten(1, (layer.n_members, -1))  # (B, K, 9 in, pixels)
+    weight = layer.weight.view(layer.n_members, -1, windows.shape[2])
+    side = math.isqrt(windows.shape[3])
+    return (weight @ windows).flatten(1, 2).unflatten(2, (side, side)) + layer.bias[:, None, None]
+
+
+def forward_and_back(convolve, *arguments):
+    with torch.autocast(arguments[0].device.type, torch.bfloat16):
+        convolve(*arguments).float().square().sum().backward()
+
+
+def convolution_table(n_members, batch_size, device):
+    """Milliseconds of one convolution a stage, forward and back, in two ways that give the same."""
+    for n_in, n_out, size in ((1, 32, 28), (32, 64, 14), (64, 128, 7)):
+        layer = MemberConv2d(n_in, n_out, 2, [torch.Generator().manual_seed(i) for i in range(n_members)]).to(device)
+        x = torch.randn(batch_size, n_members * n_in, size, size, device=device)
+        x = x.contiguous(memory_format=torch.channels_last).requires_grad_()
+        torch.testing.assert_close(layer(x), convolve_by_windows(x, layer), rtol=1e-2, atol=1e-2)  # TF32 may round
+        ways = {"grouped": (layer, x), "by windows": (convolve_by_windows, x, layer)}
+        seconds = {
+            name: min(timed(partial(forward_and_back, *way), device) for _ in range(10)) for name, way in ways.items()
+        }
+        figures = " | ".join(f"{name} {1000 * of_one:.2f} ms" for name, of_one in seconds.items())
+        print(f"| convolution {n_in} to {n_out} on {size} x {size}, {n_members} x {batch_size}, bfloat16 | {figures} |")
 
 
 def fit_table(images, classes, n_members, device, max_iter, epochs):
@@ -135,6 +188,7 @@ def main():
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     print(f"{name}, torch {torch.__version__}\n| what | seconds | |\n| --- | --- | --- |")
     epoch_table(images, arguments.n_members, device)
+    convolution_table(arguments.n_members, min(256, len(images)), device)
     model = fit_table(images, classes, arguments.n_members, device, arguments.max_iter, arguments.epochs)
     plain_pipeline(images, arguments.n_members, device, model)
 

@@ -237,7 +237,8 @@ class MemberGroup:
         noise_generator = torch.Generator(self.device).manual_seed(noise_seed)
         step = make_step(batch_losses, parameters, plan.learning_rate, noise_generator, self.precision)
         before = copy.deepcopy(self._tensors())
-        n_steps, sums = n_rows // batch_size, {}
+        n_steps = n_rows // batch_size
+        sums: dict[str, torch.Tensor] = {}
         for _ in range(plan.n_epochs):
             sums = {}
             for rows in self._epoch_batches(n_rows, batch_size, shufflers):

@@ -127,7 +127,10 @@ class CudaRecorder:
         """
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self.generator)
-        with self._lock, torch.cuda.device(self.device):
-            with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
-                returned = function()
+        with (
+            self._lock,
+            torch.cuda.device(self.device),
+            torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"),
+        ):
+            returned = function()
         return graph.replay, returned
