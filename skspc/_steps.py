@@ -42,7 +42,8 @@ def make_step(batch_losses, parameters, learning_rate, generator, precision=torc
     )
 
     def step(*batch):
-        with torch.autocast(device.type, precision, enabled=precision != torch.float32):
+        # Without the cache, which inside another autocast outlives the step: weights would stay as they were cast first.
+        with torch.autocast(device.type, precision, enabled=precision != torch.float32, cache_enabled=False):
             losses = batch_losses(*batch, generator)
         optimiser.zero_grad(set_to_none=True)
         sum(loss.sum() for loss in losses.values()).backward()

@@ -1,6 +1,7 @@
 """Training of K members side by side. Where members are compared, it is in float64 and without noise."""
 
 import copy
+from contextlib import nullcontext
 
 import joblib
 import numpy as np
@@ -10,6 +11,7 @@ import torch.nn.functional as F
 
 from skspc import _ensemble, _members
 from skspc._constants import NOISE
+from skspc._device import own_torch_modes
 from skspc._ensemble import Ensemble
 from skspc._members import ROWS_PER_CHUNK, MemberGroup, TrainingPlan, plan_training
 from skspc._seeding import BATCHES
@@ -747,13 +749,15 @@ def test_bytes_of_images_train_as_their_scaled_values_do():
     assert losses == pytest.approx(ensembles[1].pretrain(scaled, PLAN), rel=0.01)
 
 
-def test_bfloat16_trains_nearly_as_float32_does():
+@pytest.mark.parametrize("modes", [nullcontext, own_torch_modes])  # a fit trains inside the latter
+def test_bfloat16_trains_nearly_as_float32_does(modes):
     X, network = make_rows(dtype=np.float32), MLPNetwork(latent_size=2, hidden=(8,), noise=0.0)
     ensembles = [
         Ensemble(network, (N_FEATURES,), 0, 2, CPU, precision=precision)
         for precision in (torch.float32, torch.bfloat16)
     ]
-    losses = [ensemble.pretrain(X, PLAN)["reconstruction"] for ensemble in ensembles]
+    with modes():
+        losses = [ensemble.pretrain(X, PLAN)["reconstruction"] for ensemble in ensembles]
     assert losses[0] != losses[1]
     assert losses[0] == pytest.approx(losses[1], rel=0.05)
     assert ensembles[1].encode(X).dtype == np.float32
