@@ -111,6 +111,8 @@ class MemberGroup:
         self.device, self.augmentation, self.precision = device, augmentation, precision
         self.autoencoder = network.build(input_shape, self._generators(WEIGHTS)).to(device)
         check_members_first(self.autoencoder, len(members))
+        parts = [self.autoencoder] if augmentation is None else [self.autoencoder, augmentation]
+        self.is_recordable = all(getattr(part, "is_recordable", False) for part in parts)
         self.n_clusters: int | None = None
         self.lost: frozenset[int] = frozenset()  # members whose last training diverged
         self.heads = torch.nn.Sequential()  # drawn by reset_heads, once the number of clusters is settled
@@ -235,7 +237,8 @@ class MemberGroup:
         shufflers = self._generators(BATCHES, stage)
         noise_seed = derive_seed(self.seed, NOISE_STREAM, stage, self.members[0])
         noise_generator = torch.Generator(self.device).manual_seed(noise_seed)
-        step = make_step(batch_losses, parameters, plan.learning_rate, noise_generator, self.precision)
+        rate, recorded = plan.learning_rate, self.is_recordable
+        step = make_step(batch_losses, parameters, rate, noise_generator, self.precision, recorded)
         before = copy.deepcopy(self._tensors())
         n_steps = n_rows // batch_size
         sums: dict[str, torch.Tensor] = {}

@@ -12,7 +12,7 @@ import torch
 WARM_UP_STEPS = 3  # run before one is recorded: libraries and optimiser then have what they keep
 
 
-def make_step(batch_losses, parameters, learning_rate, generator, precision=torch.float32):
+def make_step(batch_losses, parameters, learning_rate, generator, precision=torch.float32, recorded=True):
     """Make what trains ``parameters`` on one batch by Adam.
 
     Parameters
@@ -26,6 +26,9 @@ def make_step(batch_losses, parameters, learning_rate, generator, precision=torc
         Of whatever ``batch_losses`` draws.
     precision : torch.dtype, default=torch.float32
         Of the products.
+    recorded : bool, default=True
+        Whether the step is recorded on CUDA: ``batch_losses`` must then neither wait for a value nor copy between
+        devices.
 
     Returns
     -------
@@ -34,6 +37,14 @@ def make_step(batch_losses, parameters, learning_rate, generator, precision=torc
         that the next step may overwrite.
     """
     device = generator.device
+    step = adam_step(batch_losses, parameters, learning_rate, device, precision)
+    if recorded and device.type == "cuda":
+        return RecordedStep(step, generator, CudaRecorder(device))
+    return lambda *batch: step(batch, generator)
+
+
+def adam_step(batch_losses, parameters, learning_rate, device, precision):
+    """Make a step that takes the tensors of a batch and a generator; the rest is as in `make_step`."""
     optimiser = torch.optim.Adam(
         parameters,
         lr=learning_rate,
@@ -41,8 +52,8 @@ def make_step(batch_losses, parameters, learning_rate, generator, precision=torc
         capturable=device.type == "cuda",
     )
 
-    def step(*batch):
-        # Without the cache, which inside another autocast outlives the step: weights would stay as they were cast first.
+    def step(batch, generator):
+        # Inside another autocast the cache outlives the step, and weights would stay as they were first cast.
         with torch.autocast(device.type, precision, enabled=precision != torch.float32, cache_enabled=False):
             losses = batch_losses(*batch, generator)
         optimiser.zero_grad(set_to_none=True)
@@ -50,7 +61,7 @@ def make_step(batch_losses, parameters, learning_rate, generator, precision=torc
         optimiser.step()
         return {name: loss.detach() for name, loss in losses.items()}
 
-    return RecordedStep(step, CudaRecorder(generator)) if device.type == "cuda" else step
+    return step
 
 
 class RecordedStep:
@@ -59,23 +70,24 @@ class RecordedStep:
     Parameters
     ----------
     step : callable
-        Takes tensors. What it does may depend on these, on tensors that stay where they are, and on the recorder's
-        generator: nothing else may change between calls.
+        Takes a list of tensors, and a generator. What it does may depend on these and on tensors that stay where they
+        are: nothing else may change between calls.
+    generator : torch.Generator
     recorder : CudaRecorder
     """
 
-    def __init__(self, step, recorder):
-        self.step, self.recorder = step, recorder
+    def __init__(self, step, generator, recorder):
+        self.step, self.generator, self.recorder = step, generator, recorder
         self.n_calls, self.replay = 0, None
 
     def __call__(self, *batch):
         self.n_calls += 1
         if self.n_calls <= WARM_UP_STEPS:
-            return self.recorder.warm_up(lambda: self.step(*batch))
+            return self.recorder.warm_up(lambda: self.step(batch, self.generator))
         if self.n_calls == WARM_UP_STEPS + 1:
             self._try_to_record(batch)
         if self.replay is None:
-            return self.step(*batch)
+            return self.step(batch, self.generator)
         for kept, new in zip(self.batch, batch, strict=True):
             kept.copy_(new)
         self.replay()
@@ -83,29 +95,32 @@ class RecordedStep:
 
     def _try_to_record(self, batch):
         """Record the step; where it can't be, training goes on as before."""
-        self.batch = [tensor.clone() for tensor in batch]
+        self.batch, state = [tensor.clone() for tensor in batch], self.generator.get_state()
         try:
-            self.replay, self.returned = self.recorder.record(lambda: self.step(*self.batch))
+            self.replay, self.returned = self.recorder.record(
+                lambda: self.step(self.batch, self.generator), self.generator
+            )
         except torch.cuda.OutOfMemoryError:
             raise
         except RuntimeError as error:
+            # A generator whose recording broke off refuses to draw.
+            self.generator = torch.Generator(self.generator.device)
+            self.generator.set_state(state)
             warnings.warn(
                 f"The training step could not be recorded as a CUDA graph ({str(error).splitlines()[0]}), so that each "
-                "step takes longer; the result is as good. An augmentation of your own can be recorded if it neither "
-                "copies between devices nor waits for a value.",
+                "step takes longer; the result is as good.",
                 RuntimeWarning,
                 stacklevel=2,
             )
 
 
 class CudaRecorder:
-    """Records as a CUDA graph what a function does on the device of ``generator``, from which it may draw."""
+    """Records as a CUDA graph what a function does on a device."""
 
     _lock = threading.Lock()  # torch records one graph at a time
 
-    def __init__(self, generator):
-        self.generator, self.device = generator, generator.device
-        self.stream = torch.cuda.Stream(self.device)
+    def __init__(self, device):
+        self.device, self.stream = device, torch.cuda.Stream(device)
 
     def warm_up(self, function):
         """Call the function on the stream that it will be recorded on."""
@@ -116,8 +131,8 @@ class CudaRecorder:
         before.wait_stream(self.stream)
         return returned
 
-    def record(self, function):
-        """Record the function, which takes no effect by that.
+    def record(self, function, generator):
+        """Record the function, which takes no effect by that, and may draw from the generator.
 
         Returns
         -------
@@ -127,10 +142,13 @@ class CudaRecorder:
             What the function returned; its tensors have values once it has been replayed.
         """
         graph = torch.cuda.CUDAGraph()
-        graph.register_generator_state(self.generator)
+        graph.register_generator_state(generator)
         with (
             self._lock,
             torch.cuda.device(self.device),
+            torch.cuda.stream(
+                torch.cuda.current_stream(self.device)
+            ),  # which a recording that fails does not bring back
             torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"),
         ):
             returned = function()

@@ -44,6 +44,8 @@ class AffineAugmentation(BaseEstimator):
         "shear": [Interval(Real, 0, 1, closed="left")],
     }
 
+    is_recordable = True  # as a CUDA graph: nothing in it waits for a value, or copies between devices
+
     def __init__(self, rotation=10.0, shift=0.06, scale=0.1, shear=0.1):
         self.rotation = rotation
         self.shift = shift

@@ -101,6 +101,8 @@ def stage_sizes(height, width, n_stages):
 class ConvAutoencoder(nn.Module):
     """K convolutional autoencoders as one module; see `ConvNetwork`."""
 
+    is_recordable = True  # as a CUDA graph: nothing in it waits for a value
+
     def __init__(self, input_shape, channels, convolutions_per_stage, latent_size, generators):
         super().__init__()
         n_channels, height, width = input_shape

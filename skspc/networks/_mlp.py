@@ -65,6 +65,8 @@ class MLPNetwork(BaseEstimator):
 class MLPAutoencoder(nn.Module):
     """K fully connected autoencoders as one module; see `MLPNetwork`."""
 
+    is_recordable = True  # as a CUDA graph: nothing in it waits for a value
+
     def __init__(self, input_shape, hidden, latent_size, generators):
         super().__init__()
         self.input_shape = tuple(input_shape)
