@@ -9,6 +9,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 VALUES_PER_THREAD = 400_000  # input values in one operation that make another CPU thread worth its while
+BFLOAT16_CAPABILITY = (8, 0)  # of a CUDA device (Ampere and later)
 RESIDENT_SHARE = 0.5  # of a GPU's free memory that the rows may take; beyond, batches are sent one by one
 
 
@@ -82,18 +83,22 @@ def release_memory(device):
         torch.cuda.empty_cache()
 
 
-def resolve_precision(precision):
+def resolve_precision(precision, device):
     """Return the dtype of the products in training.
 
     Parameters
     ----------
     precision : {"auto", "float32", "bfloat16"}
-        "auto" is float32: bfloat16 has not been shown to be as accurate.
+        "auto" is bfloat16 on CUDA devices whose hardware has it, and float32 elsewhere: on the CPU it saves no time.
+    device : torch.device
 
     Returns
     -------
     dtype : torch.dtype
     """
+    if precision == "auto" and device.type == "cuda":
+        capabilities = [torch.cuda.get_device_capability(each) for each in training_devices(device)]
+        return torch.bfloat16 if min(capabilities) >= BFLOAT16_CAPABILITY else torch.float32
     return torch.bfloat16 if precision == "bfloat16" else torch.float32
 
 

@@ -121,7 +121,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     device : str or torch.device, default="auto"
         "auto" is CUDA where available, else the CPU. "cuda" deals the members to all CUDA devices, "cuda:0" names one.
     precision : {"auto", "float32", "bfloat16"}, default="auto"
-        Of the products in training; weights, sums and what the clusterer sees are float32 with all. "auto" is float32.
+        Of the products in training; weights, sums and what the clusterer sees are float32 with all. "auto" is bfloat16
+        on CUDA devices of compute capability 8 and later, float32 elsewhere.
     n_jobs : None or int, default=None
         Labellings made at once, and on the CPU groups of members trained at once: in threads, unless a
         ``joblib.parallel_config`` names another backend, such as "dask" for a cluster. None is what that configuration
@@ -356,7 +357,12 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         parameters = {
             name: value for name, value in self.get_params(deep=False).items() if name not in changing_nothing
         }
-        circumstances = {"skspc": __version__, "image_shape": image_shape, "device": device.type}
+        circumstances = {
+            "skspc": __version__,
+            "image_shape": image_shape,
+            "device": device.type,
+            "precision": str(resolve_precision(self.precision, device)),
+        }
         return Checkpoints(self.checkpoint, checkpoint_key(X, parameters, circumstances))
 
     def _store_predictions(self, distinct, inverse):
@@ -425,7 +431,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             batch_size=batch_size,
             n_row_bytes=rows.nbytes,
             augmentation=augmentation,
-            precision=resolve_precision(self.precision),
+            precision=resolve_precision(self.precision, device),
             n_jobs=jobs_at_once(self.n_jobs),
         )
 

@@ -146,9 +146,7 @@ class CudaRecorder:
         with (
             self._lock,
             torch.cuda.device(self.device),
-            torch.cuda.stream(
-                torch.cuda.current_stream(self.device)
-            ),  # which a recording that fails does not bring back
+            torch.cuda.stream(torch.cuda.current_stream(self.device)),  # a recording that fails leaves its own
             torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"),
         ):
             returned = function()

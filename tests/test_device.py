@@ -13,6 +13,7 @@ from skspc._device import (
     inference_device,
     own_torch_modes,
     resolve_device,
+    resolve_precision,
     threads_shared,
     to_numpy,
 )
@@ -47,6 +48,26 @@ def test_auto_is_the_cpu_where_there_is_no_cuda(without_cuda):
 
 def test_auto_is_cuda_where_there_is_one(with_everything):
     assert resolve_device("auto") == torch.device("cuda")
+
+
+@pytest.mark.parametrize(
+    "capabilities, device, expected",
+    [
+        ([(9, 0)], "cuda", torch.bfloat16),
+        ([(8, 0), (8, 6)], "cuda", torch.bfloat16),
+        ([(7, 5)], "cuda", torch.float32),
+        ([(9, 0), (7, 5)], "cuda", torch.float32),  # members are dealt to both
+        ([(9, 0), (7, 5)], "cuda:0", torch.bfloat16),
+        ([(9, 0)], "cpu", torch.float32),
+        ([(9, 0)], "mps", torch.float32),
+    ],
+)
+def test_products_are_in_bfloat16_where_every_device_has_it(capabilities, device, expected, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(capabilities))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capabilities[device.index])
+    assert resolve_precision("auto", torch.device(device)) == expected
+    assert resolve_precision("float32", torch.device(device)) == torch.float32
+    assert resolve_precision("bfloat16", torch.device(device)) == torch.bfloat16
 
 
 @pytest.mark.parametrize("device", ["cpu", torch.device("cpu")])
