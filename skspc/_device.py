@@ -2,7 +2,7 @@
 
 import os
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import numpy as np
 import torch
@@ -52,8 +52,11 @@ def training_devices(device):
 
 
 def free_memory(device):
-    """Bytes free on a CUDA device; None for others, whose memory torch does not tell."""
-    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
+    """Bytes free on a CUDA device, with those that torch keeps for later; None for others, which do not tell."""
+    if device.type != "cuda":
+        return None
+    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return torch.cuda.mem_get_info(device)[0] + kept
 
 
 def memory_beside_rows(device, n_row_bytes):
@@ -77,10 +80,14 @@ def reproducible(device):
         cudnn.deterministic, cudnn.benchmark = before
 
 
+cuda_memory_lock = threading.Lock()  # torch's memory is not to be released while a graph is recorded
+
+
 def release_memory(device):
     """Give back to the device what torch keeps for later."""
     if device.type == "cuda":
-        torch.cuda.empty_cache()
+        with cuda_memory_lock, suppress(RuntimeError):  # torch 2.5 refuses once a recording has broken off
+            torch.cuda.empty_cache()
 
 
 def resolve_precision(precision, device):

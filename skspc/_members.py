@@ -84,6 +84,11 @@ def join_members(states):
     }
 
 
+def is_recordable(part):
+    """Whether a module or an augmentation says that it can be part of a CUDA graph: it or its class, no parent."""
+    return any(getattr(owner, "__dict__", {}).get("is_recordable", False) for owner in (part, type(part)))
+
+
 class MemberGroup:
     """Autoencoders with their pseudo-classifiers, trained side by side on batches of their own.
 
@@ -112,7 +117,7 @@ class MemberGroup:
         self.autoencoder = network.build(input_shape, self._generators(WEIGHTS)).to(device)
         check_members_first(self.autoencoder, len(members))
         parts = [self.autoencoder] if augmentation is None else [self.autoencoder, augmentation]
-        self.is_recordable = all(getattr(part, "is_recordable", False) for part in parts)
+        self.is_recordable = all(map(is_recordable, parts))
         self.n_clusters: int | None = None
         self.lost: frozenset[int] = frozenset()  # members whose last training diverged
         self.heads = torch.nn.Sequential()  # drawn by reset_heads, once the number of clusters is settled
@@ -237,19 +242,22 @@ class MemberGroup:
         shufflers = self._generators(BATCHES, stage)
         noise_seed = derive_seed(self.seed, NOISE_STREAM, stage, self.members[0])
         noise_generator = torch.Generator(self.device).manual_seed(noise_seed)
-        rate, recorded = plan.learning_rate, self.is_recordable
+        # Groups of one device train one after the other but for their heads, and one graph is recorded at a time.
+        rate, recorded = plan.learning_rate, self.is_recordable and stage != HEADS_STAGE
         step = make_step(batch_losses, parameters, rate, noise_generator, self.precision, recorded)
         before = copy.deepcopy(self._tensors())
         n_steps = n_rows // batch_size
         sums: dict[str, torch.Tensor] = {}
-        for _ in range(plan.n_epochs):
-            sums = {}
-            for rows in self._epoch_batches(n_rows, batch_size, shufflers):
-                for name, loss in step(*take(rows)).items():
-                    sums[name] = sums[name] + loss if name in sums else loss.clone()
-                yield
-        for parameter in parameters:
-            parameter.grad = None  # it may lie in a recorded step's memory
+        try:
+            for _ in range(plan.n_epochs):
+                sums = {}
+                for rows in self._epoch_batches(n_rows, batch_size, shufflers):
+                    for name, loss in step(*take(rows)).items():
+                        sums[name] = sums[name] + loss if name in sums else loss.clone()
+                    yield
+        finally:
+            for parameter in parameters:
+                parameter.grad = None  # it may lie in a recorded step's memory
         self.lost = self._revert_lost(before)
         return {name: total / n_steps for name, total in sums.items()}
 

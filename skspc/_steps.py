@@ -4,12 +4,18 @@ A step of small networks is hundreds of small kernels, and to launch each takes 
 launched as one.
 """
 
-import threading
 import warnings
+import weakref
+from collections import defaultdict
+from typing import ClassVar
 
 import torch
 
+from ._device import cuda_memory_lock
+
 WARM_UP_STEPS = 3  # run before one is recorded: libraries and optimiser then have what they keep
+TORCH_VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
+LAZY_GENERATORS = (2, 14)  # from which a graph finds the generators that it draws from
 
 
 def make_step(batch_losses, parameters, learning_rate, generator, precision=torch.float32, recorded=True):
@@ -38,7 +44,7 @@ def make_step(batch_losses, parameters, learning_rate, generator, precision=torc
     """
     device = generator.device
     step = adam_step(batch_losses, parameters, learning_rate, device, precision)
-    if recorded and device.type == "cuda":
+    if recorded and device.type == "cuda" and not CudaRecorder.is_broken:
         return RecordedStep(step, generator, CudaRecorder(device))
     return lambda *batch: step(batch, generator)
 
@@ -65,7 +71,7 @@ def adam_step(batch_losses, parameters, learning_rate, device, precision):
 
 
 class RecordedStep:
-    """A step that is recorded after a few calls, and replayed from then on.
+    """A step that is recorded in one of its first calls, and replayed in the next ones.
 
     Parameters
     ----------
@@ -82,19 +88,20 @@ class RecordedStep:
 
     def __call__(self, *batch):
         self.n_calls += 1
-        if self.n_calls <= WARM_UP_STEPS:
-            return self.recorder.warm_up(lambda: self.step(batch, self.generator))
-        if self.n_calls == WARM_UP_STEPS + 1:
-            self._try_to_record(batch)
-        if self.replay is None:
+        if self.replay is not None:
+            for kept, new in zip(self.batch, batch, strict=True):
+                kept.copy_(new)
+            self.replay()
+            return self.returned
+        if self.n_calls > WARM_UP_STEPS:
             return self.step(batch, self.generator)
-        for kept, new in zip(self.batch, batch, strict=True):
-            kept.copy_(new)
-        self.replay()
-        return self.returned
+        returned = self.recorder.warm_up(lambda: self.step(batch, self.generator))
+        if self.n_calls == WARM_UP_STEPS:
+            self._try_to_record(batch)  # in the thread of a warm-up step: some of what that sets up is the thread's
+        return returned
 
     def _try_to_record(self, batch):
-        """Record the step; where it can't be, training goes on as before."""
+        """Record the step, which takes no effect by that; where it can't be, training goes on as before."""
         self.batch, state = [tensor.clone() for tensor in batch], self.generator.get_state()
         try:
             self.replay, self.returned = self.recorder.record(
@@ -107,29 +114,36 @@ class RecordedStep:
             self.generator = torch.Generator(self.generator.device)
             self.generator.set_state(state)
             warnings.warn(
-                f"The training step could not be recorded as a CUDA graph ({str(error).splitlines()[0]}), so that each "
-                "step takes longer; the result is as good.",
+                f"The training step could not be recorded as a CUDA graph ({str(error).splitlines()[0]}). This process "
+                "trains without from now on: each step takes longer, and the result is as good.",
                 RuntimeWarning,
                 stacklevel=2,
             )
 
 
 class CudaRecorder:
-    """Records as a CUDA graph what a function does on a device."""
+    """Records as a CUDA graph what a function does on a device.
 
-    _lock = threading.Lock()  # torch records one graph at a time
+    A graph keeps a stream to itself, and hands it on: torch keeps memory for each stream that was ever used.
+    """
+
+    is_broken = False  # a recording that breaks off leaves torch in a state in which none should be tried
+    _free_streams: ClassVar[defaultdict[torch.device, list]] = defaultdict(list)
 
     def __init__(self, device):
-        self.device, self.stream = device, torch.cuda.Stream(device)
+        self.device, free = device, self._free_streams[device]
+        self.stream = free.pop() if free else torch.cuda.Stream(device)
+        weakref.finalize(self, free.append, self.stream)
 
     def warm_up(self, function):
         """Call the function on the stream that it will be recorded on."""
         before = torch.cuda.current_stream(self.device)
         self.stream.wait_stream(before)
-        with torch.cuda.device(self.device), torch.cuda.stream(self.stream):
-            returned = function()
-        before.wait_stream(self.stream)
-        return returned
+        try:
+            with torch.cuda.device(self.device), torch.cuda.stream(self.stream):
+                return function()
+        finally:
+            before.wait_stream(self.stream)
 
     def record(self, function, generator):
         """Record the function, which takes no effect by that, and may draw from the generator.
@@ -141,13 +155,19 @@ class CudaRecorder:
         returned : object
             What the function returned; its tensors have values once it has been replayed.
         """
-        graph = torch.cuda.CUDAGraph()
-        graph.register_generator_state(generator)
-        with (
-            self._lock,
-            torch.cuda.device(self.device),
-            torch.cuda.stream(torch.cuda.current_stream(self.device)),  # a recording that fails leaves its own
-            torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"),
-        ):
-            returned = function()
+        with cuda_memory_lock, torch.cuda.device(self.device):
+            graph = torch.cuda.CUDAGraph()
+            if TORCH_VERSION < LAZY_GENERATORS:
+                graph.register_generator_state(generator)
+            try:
+                with (
+                    torch.cuda.stream(torch.cuda.current_stream(self.device)),  # a recording that fails leaves its own
+                    torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"),
+                ):
+                    returned = function()
+            except torch.cuda.OutOfMemoryError:
+                raise
+            except RuntimeError:
+                CudaRecorder.is_broken = True
+                raise
         return graph.replay, returned

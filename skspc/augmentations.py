@@ -76,7 +76,7 @@ class AffineAugmentation(BaseEstimator):
         augmented : tensor of shape (n, C, H, W)
         """
         maps = self.draw_maps(images.shape, generator, images.device).to(images.dtype)
-        grid = F.affine_grid(maps, list(images.shape), align_corners=False)
+        grid = sampled_places(maps, images.shape)
         background = border_median(images)
         # Zeros come into view; relative to the background they are the background.
         return F.grid_sample(images - background, grid, align_corners=False) + background
@@ -109,6 +109,18 @@ class AffineAugmentation(BaseEstimator):
             ],
             dim=1,
         )
+
+
+def sampled_places(maps, shape):
+    """Place in the image that each pixel of the augmented one is taken from: (n, H, W, 2).
+
+    It is what `torch.nn.functional.affine_grid` gives, pixel by pixel: no matrix product, which autocast would round.
+    """
+    down, right = (
+        (2 * torch.arange(length, device=maps.device, dtype=maps.dtype) + 1) / length - 1 for length in shape[2:]
+    )
+    by_x, by_y, shift = (column[:, None, None] for column in maps.unbind(2))  # (n, 1, 1, 2)
+    return by_x * right[None, None, :, None] + by_y * down[None, :, None, None] + shift
 
 
 def border_median(images):

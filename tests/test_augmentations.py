@@ -8,7 +8,7 @@ from sklearn.base import clone
 from skspc import SPCClustering
 from skspc._ensemble import Ensemble
 from skspc._members import TrainingPlan
-from skspc.augmentations import AffineAugmentation, border_median, get_augmentation
+from skspc.augmentations import AffineAugmentation, border_median, get_augmentation, sampled_places
 from skspc.networks import ConvNetwork
 
 CPU = torch.device("cpu")
@@ -77,6 +77,15 @@ def test_what_comes_into_view_is_background(background, ink):
     corners = augmented[:, 0, [0, 0, -1, -1], [0, -1, 0, -1]]
     torch.testing.assert_close(corners, torch.full_like(corners, background))
     assert augmented.min() >= min(background, ink) - 1e-6 and augmented.max() <= max(background, ink) + 1e-6
+
+
+@pytest.mark.parametrize("shape", [(3, 1, 8, 8), (2, 3, 7, 9), (2, 1, 1, 5)])
+def test_places_are_those_of_torch_and_no_coarser_under_autocast(shape):
+    maps = AffineAugmentation().draw_maps(shape, generator(), CPU)
+    expected = torch.nn.functional.affine_grid(maps, list(shape), align_corners=False)
+    with torch.autocast("cpu", torch.bfloat16):
+        places = sampled_places(maps, shape)
+    torch.testing.assert_close(places, expected, rtol=0, atol=1e-6)
 
 
 def test_the_border_is_all_around_and_by_channel():
