@@ -29,10 +29,11 @@ import torch.nn.functional as F
 import umap
 from training import make_plain, timed, train_plain
 
-from skspc import SPCClustering, _steps
+from skspc import SPCClustering
 from skspc._device import reproducible
 from skspc._ensemble import Ensemble
 from skspc._members import TrainingPlan
+from skspc._steps import CudaRecorder
 from skspc.metrics import clustering_accuracy
 from skspc.networks import ConvNetwork
 from skspc.networks._layers import MemberConv2d
@@ -62,13 +63,13 @@ MODES = {"": (True, True), ", not recorded": (False, True), ", sums in any order
 @contextmanager
 def training_mode(recorded, repeatable, device):
     """Train as a fit does, or without recorded steps, or without sums that repeat."""
-    warm_up = _steps.WARM_UP_STEPS
-    _steps.WARM_UP_STEPS = warm_up if recorded else 10**9
+    before = CudaRecorder.is_broken
+    CudaRecorder.is_broken = not recorded
     try:
         with reproducible(device) if repeatable else nullcontext():
             yield
     finally:
-        _steps.WARM_UP_STEPS = warm_up
+        CudaRecorder.is_broken = before
 
 
 def epoch_table(images, n_members, device):
