@@ -127,6 +127,14 @@ def test_the_same_configuration_is_there_whatever_the_table_or_the_commit():
     assert not is_configured_as(rows[0]["parameters"], SPC, METHODS["spc"].parameters)
 
 
+def test_without_rounds_the_parameters_of_rounds_do_not_count():
+    recorded = configure(SPC, {}) | {"max_iter": 0, "tol": 0.5, "n_iter_no_change": 99}
+    assert is_configured_as(recorded, SPC, {"max_iter": 0})
+    assert is_configured_as(configure(SPC, {"max_iter": 0}), SPC, {"max_iter": 0, "selection": "own"})
+    assert not is_configured_as(recorded | {"max_iter": 1}, SPC, {"max_iter": 1})
+    assert not is_configured_as(recorded | {"n_estimators": 99}, SPC, {"max_iter": 0})
+
+
 def test_a_run_under_other_defaults_is_another_run():
     recorded = configure(SPC, {})
     assert recorded["max_iter"] == SPCClustering().max_iter

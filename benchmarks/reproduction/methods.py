@@ -10,6 +10,8 @@ ENSEMBLE_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25)  # the paper's
 # Of SPCClustering: what the labels do not depend on (a device changes them, but it stands in the row by name), and
 # what a run has apart.
 NOT_CONFIGURED = ("device", "n_jobs", "verbose", "checkpoint", "n_clusters", "random_state")
+# Those of training rounds: without rounds the labels do not depend on them.
+OF_ROUNDS = ("n_iter_no_change", "tol", "epochs", "selection", "reconstruction", "max_samples")
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ def configure(algorithm, parameters):
     """
     given = {name: value for name, value in parameters.items() if name not in NOT_CONFIGURED}
     whole = {**_defaults(), **given} if algorithm == SPC else given
+    if whole.get("max_iter") == 0:
+        whole = {name: value for name, value in whole.items() if name not in OF_ROUNDS}
     return json.loads(json.dumps(whole, default=repr))
 
 
@@ -93,5 +97,5 @@ def is_configured_as(recorded, algorithm, parameters):
     ``parameters``.
     """
     wanted = configure(algorithm, parameters)
-    given = parameters.keys() - NOT_CONFIGURED
+    given = parameters.keys() & wanted.keys()
     return given <= recorded.keys() and all(recorded[name] == wanted[name] for name in recorded.keys() & wanted.keys())
