@@ -43,7 +43,7 @@ def main():
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--n-epochs", type=int, default=200)
     arguments = parser.parse_args()
-    print("| data | engine | trustworthiness | accuracy (spread) by seed | seconds |")
+    print("| data | engine | trustworthiness | accuracy (spread), median: by seed | seconds |")
     print("| --- | --- | --- | --- | --- |", flush=True)
     for name in arguments.data:
         with np.load(name, allow_pickle=False) as archive:
@@ -56,7 +56,7 @@ def main():
             by_seed = ", ".join(f"{value:.2f}" for value in accuracy)
             cells = [
                 f"{trusted.mean():.4f}",
-                f"{accuracy.mean():.2f} ({accuracy.std():.2f}): {by_seed}",
+                f"{accuracy.mean():.2f} ({accuracy.std():.2f}), {np.median(accuracy):.2f}: {by_seed}",
                 f"{seconds.mean():.1f}",
             ]
             print(f"| {name.rsplit('/', 1)[-1]} | {engine} | {' | '.join(cells)} |", flush=True)
