@@ -2,8 +2,8 @@
 Augmentation must fit the images
 ================================
 
-**Small turns and shifts neither help nor harm on 800 tiny digits (both 90 %). Shifts of a quarter of the image and
-turns by 45 degrees cost 18 points.**
+**Small turns and shifts neither help nor harm on 800 tiny digits (90 % without, 89 % with). Shifts of a quarter of the
+image and turns by 45 degrees cost 13 points.**
 
 With ``augmentation="affine"`` each batch sees its images a little turned, moved, stretched and slanted, and
 reconstructs them as it sees them. Labelling and prediction see images as they are.

@@ -15,7 +15,7 @@ def best_round(history):
 
 
 def has_stopped_growing(history, n_iter_no_change, tol):
-    """Whether the last ``n_iter_no_change`` rows brought no growth by more than ``tol`` over a row before them."""
+    """Whether the last ``n_iter_no_change`` rows brought no growth by more than ``tol`` over the last that did."""
     last_growth = 0
     for i, row in enumerate(history):
         if growth(history[last_growth], row) > tol:
