@@ -106,7 +106,8 @@ class MemberGroup:
         Which of the ensemble's members these are.
     device : torch.device
     augmentation : callable, optional
-        Takes a batch (n, *input_shape) and a generator; returns the batch to train on.
+        Takes a batch (n, *input_shape) and a generator; returns the batch to encode in training. Decoders have to
+        bring back the batch as it was.
     precision : torch.dtype, default=torch.float32
         Of the products in training.
     """
@@ -147,8 +148,7 @@ class MemberGroup:
             return (take_rows(X, rows, self.device),)
 
         def batch_losses(x, generator):  # (K, B, *input_shape)
-            x = self._augmented(x, generator)
-            decoded = self.autoencoder.decode(self._noisy_latents(x, generator))
+            decoded = self.autoencoder.decode(self._noisy_latents(self._augmented(x, generator), generator))
             return {"reconstruction": reconstruction_loss(decoded, x).mean(dim=1)}
 
         self.autoencoder.train()
@@ -184,8 +184,7 @@ class MemberGroup:
             return take_rows(X, rows, self.device), selected[members, rows], targets[members, rows]
 
         def batch_losses(x, chosen, labels, generator):
-            x = self._augmented(x, generator)
-            latents = self._noisy_latents(x, generator)
+            latents = self._noisy_latents(self._augmented(x, generator), generator)
             cross_entropy = pseudo_label_loss(self.heads(latents), labels)
             losses = {"pseudo_label": (cross_entropy * chosen).mean(dim=1)}
             if reconstruction != "none":
@@ -214,10 +213,10 @@ class MemberGroup:
         return self._optimise(take, batch_losses, self.heads.parameters(), len(kept), plan, HEADS_STAGE)
 
     def _augmented(self, x, generator):
-        """Augment a batch (K, B, *input_shape)."""
+        """Augment a batch (K, B, *input_shape), to be encoded: what is reconstructed are the rows as they were."""
         if self.augmentation is None:
             return x
-        batch = x.flatten(0, 1)
+        batch = x.flatten(0, 1).clone()  # it may be changed in place
         augmented = self.augmentation(batch, generator)
         if not torch.is_tensor(augmented) or (augmented.shape, augmented.dtype) != (batch.shape, batch.dtype):
             made = f"{tuple(augmented.shape)}, {augmented.dtype}" if torch.is_tensor(augmented) else repr(augmented)
