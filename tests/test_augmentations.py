@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from skspc import SPCClustering
 from skspc._ensemble import Ensemble
-from skspc._members import TrainingPlan
+from skspc._members import MemberGroup, TrainingPlan
 from skspc.augmentations import AffineAugmentation, border_median, get_augmentation, sampled_places
 from skspc.networks import ConvNetwork
 
@@ -136,19 +136,44 @@ def test_vectors_have_no_affine_augmentation(blobs, quick):
         SPCClustering(3, augmentation="affine", **quick).fit(blobs[0])
 
 
-def test_a_batch_of_all_members_is_augmented_and_reconstructed_as_it_was_augmented():
+def blacken(images, generator):
+    return torch.full_like(images, -1.0)
+
+
+def blacken_in_place(images, generator):
+    return images.fill_(-1.0)
+
+
+@pytest.mark.parametrize("augmentation", [blacken, blacken_in_place])
+@pytest.mark.parametrize("stage", ["pretraining", "round"])
+def test_what_is_encoded_is_augmented_and_what_is_reconstructed_is_not(stage, augmentation):
+    X = np.full((32, 1, 8, 8), 0.5, dtype=np.float32)
+    group = MemberGroup(ConvNetwork(latent_size=4, channels=(4,)), (1, 8, 8), 0, range(2), CPU, augmentation)
+    group.reset_heads(2)
+    plan, none = TrainingPlan(60, 16, 1e-2), np.zeros((2, 32), dtype=int)
+    if stage == "pretraining":
+        list(group.pretrain(X, plan))
+    else:
+        list(group.train_on_pseudo_labels(X, none, none > 0, "all", plan, stage=1))
+    group.autoencoder.train()  # with the statistics that it was trained with
+    with torch.no_grad():
+        decoded = group.autoencoder.decode(group.autoencoder.encode(torch.full((2, 16, 1, 8, 8), -1.0)))
+    assert (decoded - 0.5).abs().mean() < 0.1
+
+
+def test_the_batch_of_all_members_is_augmented_at_each_step_of_training_and_only_there():
     seen = []
 
-    def blacken(images, generator):
+    def watch(images, generator):
         seen.append((tuple(images.shape), type(generator)))
-        return torch.full_like(images, -1.0)
+        return images
 
     X = torch.rand(16, 1, 8, 8, generator=generator()).numpy()
-    ensemble = Ensemble(ConvNetwork(latent_size=4, channels=(4,)), (1, 8, 8), 0, 3, CPU, augmentation=blacken)
+    ensemble = Ensemble(ConvNetwork(latent_size=4, channels=(4,)), (1, 8, 8), 0, 3, CPU, augmentation=watch)
     ensemble.reset_heads(2)
-    plan = TrainingPlan(60, 8, 1e-2)
-    assert ensemble.pretrain(X, plan)["reconstruction"] < 0.05  # black is what it learns, whatever X is
-    assert {shape for shape, _ in seen} == {(16, 1, 8, 8), (8, 1, 8, 8)}  # a pair of members, and one alone
+    ensemble.pretrain(X, TrainingPlan(1, 8, 1e-3))
+    assert len(seen) == 4  # two steps of two groups
+    assert set(seen) == {((16, 1, 8, 8), torch.Generator), ((8, 1, 8, 8), torch.Generator)}  # two members, and one
     seen.clear()
     targets = np.zeros((3, 16), dtype=int)
     ensemble.train_on_pseudo_labels(X, targets, targets == 0, "all", TrainingPlan(1, 8, 1e-3), stage=1)
