@@ -2,11 +2,12 @@
 Augmentation must fit the images
 ================================
 
-**Small turns and shifts neither help nor harm on 800 tiny digits (90 % without, 89 % with). Shifts of a quarter of the
-image and turns by 45 degrees cost 13 points.**
+**Small turns and shifts are worth three points on 800 tiny digits: 93 % with them, 90 % without. Shifts of a quarter of
+the image and turns by 45 degrees are worth nothing: 89 %.**
 
-With ``augmentation="affine"`` each batch sees its images a little turned, moved, stretched and slanted, and
-reconstructs them as it sees them. Labelling and prediction see images as they are.
+With ``augmentation="affine"`` encoders see each image of a batch a little turned, moved, stretched and slanted, and
+decoders have to bring back the image as it was: so the latents need not tell how it was turned. Labelling and
+prediction see images as they are.
 """
 
 import matplotlib.pyplot as plt

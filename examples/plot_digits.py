@@ -8,8 +8,9 @@ It takes a minute where they take seconds, and tells which rows to doubt.**
 This is what ``make demo`` runs. By hand, with other settings::
 
     python examples/plot_digits.py [--output digits.png] [--seed 0] [--n-estimators 5] [--max-iter 4]
+        [--augmentation affine|none]
 
-The digits' classes are read only after a method has finished, to score it.
+A digit a little turned or moved is the same digit. ``augmentation="affine"`` tells the autoencoders so. The digits' classes are read only after a method has finished, to score it.
 """
 
 import argparse
@@ -125,6 +126,9 @@ def parse_arguments():
     parser.add_argument(
         "--max-iter", type=int, default=4, help="training rounds of SPCClustering, whose own default is 8 (%(default)s)"
     )
+    parser.add_argument(
+        "--augmentation", choices=("affine", "none"), default="affine", help="of SPCClustering (default: %(default)s)"
+    )
     return parser.parse_args()
 
 
@@ -137,14 +141,16 @@ def main():
         N_CLUSTERS,
         n_estimators=arguments.n_estimators,
         max_iter=arguments.max_iter,
+        augmentation=None if arguments.augmentation == "none" else arguments.augmentation,
         random_state=arguments.seed,
         verbose=1,
     )
+    augmented = "" if model.augmentation is None else f", {model.augmentation}"
     print(f"Clustering {len(images)} images of {images.shape[1]} x {images.shape[2]} pixels; this takes a minute.")
     outcomes = [
         timed("KMeans on pixels", cluster_kmeans, pixels, arguments.seed),
         timed("UMAP + HDBSCAN on pixels", cluster_umap, pixels, arguments.seed),
-        timed("SPCClustering", model.fit_predict, images),
+        timed(f"SPCClustering{augmented}", model.fit_predict, images),
     ]
     print_comparison(outcomes, digits)
     print_doubt(model, right_rows(digits, model.labels_))
