@@ -110,6 +110,14 @@ MUTATIONS = [
         "test_ensemble.py",
     ),
     Mutation(
+        "loss branch",
+        "rounds reconstruct the augmented rows",
+        "_members.py",
+        "reconstruction_loss(self.autoencoder.decode(latents), x)",
+        "reconstruction_loss(self.autoencoder.decode(latents), self._augmented(x, generator))",
+        "test_augmentations.py",
+    ),
+    Mutation(
         "stop rule",
         "one round more of patience",
         "_history.py",
