@@ -11,7 +11,8 @@ This is what ``make demo`` runs. By hand, with other settings::
     python examples/plot_digits.py [--output digits.png] [--seed 0] [--n-estimators 5] [--max-iter 4]
         [--augmentation affine|none]
 
-A digit a little turned or moved is the same digit. ``augmentation="affine"`` tells the autoencoders so. The digits' classes are read only after a method has finished, to score it.
+A digit a little turned or moved is the same digit: ``augmentation="affine"`` tells the autoencoders so. The digits'
+classes are read only after a method has finished, to score it.
 """
 
 import argparse
