@@ -111,6 +111,22 @@ MUTATIONS = [
     ),
     Mutation(
         "loss branch",
+        "what an augmentation changes in place is reconstructed as changed",
+        "_members.py",
+        "x.flatten(0, 1).clone()",
+        "x.flatten(0, 1)",
+        "test_augmentations.py",
+    ),
+    Mutation(
+        "loss branch",
+        "pretraining reconstructs the augmented rows",
+        "_members.py",
+        "reconstruction_loss(decoded, x)",
+        "reconstruction_loss(decoded, self._augmented(x, generator))",
+        "test_augmentations.py",
+    ),
+    Mutation(
+        "loss branch",
         "rounds reconstruct the augmented rows",
         "_members.py",
         "reconstruction_loss(self.autoencoder.decode(latents), x)",

@@ -217,9 +217,11 @@ class MemberGroup:
         if self.augmentation is None:
             return x
         batch = x.flatten(0, 1).clone()  # it may be changed in place
-        augmented = self.augmentation(batch, generator)
+        with torch.autocast(self.device.type, enabled=False):  # its products too are of the batch's own dtype
+            augmented = self.augmentation(batch, generator)
         if not torch.is_tensor(augmented) or (augmented.shape, augmented.dtype) != (batch.shape, batch.dtype):
-            made = f"{tuple(augmented.shape)}, {augmented.dtype}" if torch.is_tensor(augmented) else repr(augmented)
+            is_tensor = torch.is_tensor(augmented)
+            made = f"{tuple(augmented.shape)}, {augmented.dtype}" if is_tensor else f"{augmented!r:.60}"
             raise ValueError(
                 f"augmentation={self.augmentation!r} made of a batch of {tuple(batch.shape)}, {batch.dtype}: {made}. "
                 "It must return a tensor of the same shape and dtype."

@@ -98,11 +98,11 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Rows, or share of the rows, with a pseudo-label that each member trains on, drawn at random for each member and
         round. None is all.
     augmentation : None, "affine" or callable, default=None
-        Of each batch that is encoded in training; what the autoencoders reconstruct are the rows before it, so that
-        latents need not tell how a row was augmented. "affine" is `skspc.augmentations.AffineAugmentation`, for images:
-        small rotations, shifts, scalings and shears. A callable takes a tensor (n, C, H, W) or (n, n_features), scaled,
-        and a torch.Generator; it returns the like. It is called from several threads: it should keep no state, and draw
-        from that generator alone.
+        Changes each batch in training before it is encoded. The autoencoders reconstruct the rows as they were, so that
+        latents need not tell how a row was changed. "affine" is `skspc.augmentations.AffineAugmentation`, for images:
+        small rotations, shifts, scalings and shears (pass an instance to set their limits). A callable takes a tensor
+        (n, C, H, W) or (n, n_features), scaled, and a torch.Generator; it returns the like. It is called from several
+        threads: it should keep no state, and draw from that generator alone.
     concatenate : bool, default=True
         Whether all members' latents side by side make one more labelling (not with one member).
     pretrain_epochs, epochs : int or "auto", default="auto"

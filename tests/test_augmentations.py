@@ -183,6 +183,21 @@ def test_the_batch_of_all_members_is_augmented_at_each_step_of_training_and_only
     assert seen == []
 
 
+def test_an_augmentation_may_compute_products_whatever_the_precision():
+    made = set()
+
+    def blurred(images, generator):
+        blurred = torch.nn.functional.conv2d(images, torch.full((1, 1, 3, 3), 1 / 9), padding=1)
+        made.add(blurred.dtype)
+        return blurred
+
+    group = MemberGroup(
+        ConvNetwork(latent_size=4, channels=(4,)), (1, 8, 8), 0, range(2), CPU, blurred, precision=torch.bfloat16
+    )
+    list(group.pretrain(np.zeros((16, 1, 8, 8), dtype=np.float32), TrainingPlan(1, 8, 1e-3)))
+    assert made == {torch.float32}
+
+
 @pytest.mark.parametrize(
     "result, made", [(lambda batch: batch[:1], r"\(1, 4\)"), (lambda batch: batch.double(), "float64"), (id, "[0-9]+")]
 )
