@@ -58,8 +58,8 @@ def label_by_skspc(latents, n_clusters, seed, n_epochs=None, engine="auto"):
     """The labellings of one round."""
     from types import SimpleNamespace
 
-    from skspc._device import resolve_device
-    from skspc._rounds import cluster_spaces
+    from skspc._method.labelling import cluster_spaces
+    from skspc._runtime.devices import resolve_device
     from skspc.clusterers import HDBSCANCut, UMAPReducer
     from skspc.clusterers._umap import N_EPOCHS
 

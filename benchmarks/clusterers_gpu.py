@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from sklearn.datasets import make_blobs
 
-from skspc._device import resolve_device
-from skspc._rounds import cluster_spaces
+from skspc._method.labelling import cluster_spaces
+from skspc._runtime.devices import resolve_device
 from skspc.clusterers import HDBSCANCut, UMAPReducer, _umap_torch
 from skspc.clusterers._umap import N_EPOCHS, default_n_neighbors
 from skspc.metrics import clustering_accuracy

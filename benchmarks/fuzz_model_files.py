@@ -25,7 +25,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, make_blobs
 
 from skspc import SPCClustering
-from skspc._io import _digest
+from skspc._persistence.model_files import _digest
 from skspc.clusterers import HDBSCANCut
 from skspc.networks import ConvNetwork, MLPNetwork
 

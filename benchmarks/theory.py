@@ -12,8 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from skspc._consensus import align_labels, find_consensus, select_agreed
 from skspc._constants import NOISE
+from skspc._method.consensus import align_labels, find_consensus, select_agreed
 
 N_NODES = 5
 SIZES = (1, 2, 3, 5, 10, 15)  # labellings in an ensemble

@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from skspc._device import training_devices
-from skspc._ensemble import Ensemble
-from skspc._members import TrainingPlan
+from skspc._ensemble.ensemble import Ensemble
+from skspc._ensemble.plan import TrainingPlan
+from skspc._runtime.devices import training_devices
 from skspc.networks import ConvNetwork, MLPNetwork
 from skspc.networks._conv import stage_sizes
 

@@ -30,10 +30,10 @@ import umap
 from training import make_plain, timed, train_plain
 
 from skspc import SPCClustering
-from skspc._device import reproducible
-from skspc._ensemble import Ensemble
-from skspc._members import TrainingPlan
-from skspc._steps import CudaRecorder
+from skspc._ensemble.ensemble import Ensemble
+from skspc._ensemble.plan import TrainingPlan
+from skspc._runtime.modes import reproducible
+from skspc._runtime.steps import CudaRecorder
 from skspc.metrics import clustering_accuracy
 from skspc.networks import ConvNetwork
 from skspc.networks._layers import MemberConv2d

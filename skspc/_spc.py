@@ -17,36 +17,26 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._checkpoints import Checkpoints, checkpoint_key
-from ._device import (
-    inference_device,
-    own_torch_modes,
-    release_memory,
-    reproducible,
-    resolve_device,
-    resolve_precision,
-)
-from ._ensemble import Ensemble
-from ._io import load_model, save_model
-from ._members import plan_training
-from ._representatives import rank_representatives
-from ._rounds import RoundSettings, label_without_rounds, run_rounds
-from ._rows import distinct_rows
-from ._scaling import fit_image_scaling, fit_vector_scaling
-from ._seeding import draw_seed
-from ._validation import (
-    as_numbers,
-    check_image_shape,
-    check_n_samples,
-    choose_network,
-    flatten_images,
-)
+from ._ensemble.ensemble import Ensemble
+from ._ensemble.plan import plan_training
+from ._input.distinct import distinct_rows
+from ._input.scaling import fit_image_scaling, fit_vector_scaling
+from ._input.validation import as_numbers, check_image_shape, check_n_samples, choose_network, flatten_images
+from ._method.parts import AUTO, check_parts
+from ._method.progress import RoundSettings
+from ._method.reporter import Reporter
+from ._method.representatives import rank_representatives
+from ._method.rounds import label_without_rounds, run_rounds
+from ._persistence.checkpoints import Checkpoints, checkpoint_key
+from ._persistence.model_files import load_model, save_model
+from ._runtime.devices import inference_device, resolve_device, resolve_precision
+from ._runtime.jobs import jobs_at_once, scattered
+from ._runtime.memory import release_memory
+from ._runtime.modes import own_torch_modes, reproducible
+from ._runtime.seeding import draw_seed
 from ._version import __version__
-from ._watcher import Watcher
-from ._workers import jobs_at_once, sent_once
 from .augmentations import get_augmentation
 from .clusterers import get_clusterer, get_reducer
-from .clusterers._labelling import AUTO, check_parts
 
 # Defaults of "auto": epochs, and optimiser steps at least, of each stage.
 PRETRAIN_EPOCHS, MIN_PRETRAIN_STEPS = 10, 800
@@ -336,12 +326,12 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         settings = self._round_settings(len(first), clusterer, reducer, device)
         rows = scaling.training_rows(distinct)
         ensemble = self._new_ensemble(network, rows, seed, device, settings.pretraining.batch_size, augmentation)
-        with sent_once(rows), reproducible(device), Watcher(self.verbose, self.max_iter, monitor) as watcher:
+        with scattered(rows), reproducible(device), Reporter(self.verbose, self.max_iter, monitor) as reporter:
             if n_clusters in (1, len(first)):
                 labels = np.arange(len(first)) % n_clusters
-                result = label_without_rounds(rows, ensemble, labels, settings, watcher)
+                result = label_without_rounds(rows, ensemble, labels, settings, reporter)
             else:
-                result = run_rounds(rows, ensemble, n_clusters, settings, watcher, checkpoints)
+                result = run_rounds(rows, ensemble, n_clusters, settings, reporter, checkpoints)
         self._store(result, inverse)
         self._image_shape, self._scaling = image_shape, scaling
         self._ensemble = ensemble.to(torch.device("cpu"))

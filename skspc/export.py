@@ -7,7 +7,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from ._files import write_atomically
+from ._persistence.files import write_atomically
 
 __all__ = ["to_onnx"]
 

@@ -6,8 +6,9 @@ import torch
 from sklearn.base import clone
 
 from skspc import SPCClustering
-from skspc._ensemble import Ensemble
-from skspc._members import MemberGroup, TrainingPlan
+from skspc._ensemble.ensemble import Ensemble
+from skspc._ensemble.group import MemberGroup
+from skspc._ensemble.plan import TrainingPlan
 from skspc.augmentations import AffineAugmentation, border_median, get_augmentation, sampled_places
 from skspc.networks import ConvNetwork
 

@@ -4,13 +4,13 @@ import os
 
 import numpy as np
 import pytest
+import skspc._checkpoints
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-import skspc._checkpoints
 from skspc import SPCClustering
-from skspc._ensemble import Ensemble
+from skspc._ensemble.ensemble import Ensemble
 from skspc.clusterers import HDBSCANCut
 
 X = np.random.default_rng(0).normal(size=(120, 4))  # no clusters: agreement grows slowly

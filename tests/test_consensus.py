@@ -5,7 +5,8 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from skspc._consensus import (
+from skspc._constants import NOISE
+from skspc._method.consensus import (
     Consensus,
     align_labels,
     contingency,
@@ -15,7 +16,6 @@ from skspc._consensus import (
     select_agreed,
     vote,
 )
-from skspc._constants import NOISE
 
 SEEDS = range(10)
 

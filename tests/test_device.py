@@ -8,15 +8,10 @@ import pytest
 import torch
 
 from skspc import _device
-from skspc._device import (
-    VALUES_PER_THREAD,
-    inference_device,
-    own_torch_modes,
-    resolve_device,
-    resolve_precision,
-    threads_shared,
-    to_numpy,
-)
+from skspc._runtime.arrays import to_numpy
+from skspc._runtime.devices import inference_device, resolve_device, resolve_precision
+from skspc._runtime.modes import own_torch_modes
+from skspc._runtime.threads import VALUES_PER_THREAD, threads_shared
 
 
 @pytest.fixture

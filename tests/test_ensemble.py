@@ -11,10 +11,11 @@ import torch.nn.functional as F
 
 from skspc import _ensemble, _members
 from skspc._constants import NOISE
-from skspc._device import own_torch_modes
-from skspc._ensemble import Ensemble
-from skspc._members import ROWS_PER_CHUNK, MemberGroup, TrainingPlan, plan_training
-from skspc._seeding import BATCHES
+from skspc._ensemble.ensemble import Ensemble
+from skspc._ensemble.group import ROWS_PER_CHUNK, MemberGroup
+from skspc._ensemble.plan import TrainingPlan, plan_training
+from skspc._runtime.modes import own_torch_modes
+from skspc._runtime.seeding import BATCHES
 from skspc.networks import ConvNetwork, MLPNetwork
 
 CPU = torch.device("cpu")

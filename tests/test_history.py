@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from skspc._history import best_round, has_stopped_growing, progress_statistic
+from skspc._method.history import best_round, has_stopped_growing, progress_statistic
 
 
 def make_history(*statistics):

@@ -26,8 +26,8 @@ from sklearn.exceptions import NotFittedError
 import skspc
 import skspc._ensemble
 from skspc import SPCClustering, augmentations, clusterers, networks
-from skspc._ensemble import Ensemble
-from skspc._io import PARTS, _digest, decode, encode
+from skspc._ensemble.ensemble import Ensemble
+from skspc._persistence.model_files import PARTS, _digest, decode, encode
 from skspc.augmentations import AffineAugmentation
 from skspc.clusterers import AgglomerativeClusterer, GaussianMixtureClusterer, HDBSCANCut, UMAPReducer
 from skspc.networks import ConvNetwork, MLPNetwork

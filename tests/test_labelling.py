@@ -11,13 +11,14 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 
 from skspc._constants import NOISE
+from skspc._method.labelling import label_embedding, reduce_space
+from skspc._method.parts import check_parts, count_parameter
 from skspc.clusterers import (
     HDBSCANCut,
     UMAPReducer,
     get_clusterer,
     get_reducer,
 )
-from skspc.clusterers._labelling import check_parts, count_parameter, label_embedding, reduce_space
 from skspc.metrics import clustering_accuracy
 
 

@@ -22,7 +22,7 @@ ROWS = [  # top to bottom; a package stands for all its modules
     {"clusterers", "networks", "augmentations"},
     {"datasets", "metrics"},
     {"_scaling", "_consensus", "_workers", "_matching", "_representatives", "_steps"},
-    {"_history", "_watcher", "_device", "_seeding", "_constants", "_files", "_rows", "_version"},
+    {"_history", "_reporter", "_device", "_seeding", "_constants", "_files", "_rows", "_version"},
 ]
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 

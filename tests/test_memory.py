@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from skspc._memory import bytes_of_member, members_at_once
+from skspc._ensemble.sizing import bytes_of_member, members_at_once
 from skspc.networks import ConvNetwork, MLPNetwork
 
 

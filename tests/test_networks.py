@@ -10,6 +10,7 @@ from skspc.networks import ConvNetwork, MLPNetwork
 from skspc.networks._common import default_latent_size
 from skspc.networks._conv import stage_sizes
 from skspc.networks._heads import build_heads
+from skspc._method.objectives import cross_entropy, l1_distance
 from skspc.networks._layers import (
     MemberBatchNorm,
     MemberConv2d,
@@ -18,7 +19,6 @@ from skspc.networks._layers import (
     channels_to_members,
     members_to_channels,
 )
-from skspc.networks._losses import pseudo_label_loss, reconstruction_loss
 
 K, B = 3, 5
 IMAGE_SHAPES = [(1, 8, 8), (1, 9, 13), (1, 16, 16), (1, 28, 28), (1, 31, 8), (3, 8, 8), (3, 12, 17)]
@@ -371,22 +371,22 @@ def test_a_latent_size_that_is_given_is_kept():
 def test_reconstruction_loss_by_hand():
     x = torch.zeros(2, 2, 1, 1, 4)
     decoded = torch.tensor([[[1.0, -1, 0, 2], [0, 0, 0, 0]], [[4, 4, 4, 4], [-8, 0, 0, 0]]]).view_as(x)
-    assert reconstruction_loss(decoded, x).tolist() == [[1.0, 0.0], [4.0, 2.0]]
-    assert reconstruction_loss(x, decoded).tolist() == [[1.0, 0.0], [4.0, 2.0]]
+    assert l1_distance(decoded, x).tolist() == [[1.0, 0.0], [4.0, 2.0]]
+    assert l1_distance(x, decoded).tolist() == [[1.0, 0.0], [4.0, 2.0]]
 
 
 def test_reconstruction_loss_of_vectors_is_the_mean_over_features():
-    assert reconstruction_loss(torch.tensor([[[1.0, 3.0]]]), torch.tensor([[[0.0, 1.0]]])).tolist() == [[1.5]]
+    assert l1_distance(torch.tensor([[[1.0, 3.0]]]), torch.tensor([[[0.0, 1.0]]])).tolist() == [[1.5]]
 
 
 def test_pseudo_label_loss_by_hand():
     # Logits log(1), log(3): probabilities 1/4, 3/4.
     logits = torch.tensor([[[0.0, math.log(3)]] * 2, [[0.0, 0.0]] * 2])
-    loss = pseudo_label_loss(logits, torch.tensor([[0, 1], [1, 0]]))
+    loss = cross_entropy(logits, torch.tensor([[0, 1], [1, 0]]))
     assert_close(loss, torch.tensor([[math.log(4), math.log(4 / 3)], [math.log(2), math.log(2)]]))
 
 
 def test_pseudo_label_loss_is_torchs_cross_entropy_of_each_member():
     logits, targets = random(K, B, 4), torch.randint(4, (K, B), generator=generators(0)[0])
     expected = torch.stack([nn.CrossEntropyLoss(reduction="none")(logits[k], targets[k]) for k in range(K)])
-    assert_close(pseudo_label_loss(logits, targets), expected)
+    assert_close(cross_entropy(logits, targets), expected)

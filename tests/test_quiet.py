@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 
-from skspc.clusterers._quiet import dependencies_quiet
+from skspc._runtime.quiet import dependencies_quiet
 
 
 def warn_as(module):

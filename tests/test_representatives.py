@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from skspc import SPCClustering
-from skspc._representatives import rank_representatives
+from skspc._method.representatives import rank_representatives
 
 
 @pytest.fixture(scope="module")

@@ -12,20 +12,14 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from skspc._checkpoints import Checkpoints
-from skspc._consensus import Consensus
 from skspc._constants import NOISE
-from skspc._members import TrainingPlan
-from skspc._rounds import (
-    RoundSettings,
-    cluster_spaces,
-    draw_samples,
-    keep_exact,
-    label_without_rounds,
-    pseudo_labels,
-    run_rounds,
-)
-from skspc._watcher import Watcher
+from skspc._ensemble.plan import TrainingPlan
+from skspc._method.consensus import Consensus
+from skspc._method.labelling import cluster_spaces, keep_exact
+from skspc._method.progress import RoundSettings
+from skspc._method.pseudo_labels import draw_samples, pseudo_labels
+from skspc._method.rounds import label_without_rounds, run_rounds
+from skspc._persistence.checkpoints import Checkpoints
 
 ROWS = "the rows"  # nothing but the ensemble looks into them
 TRUTH = [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
@@ -118,12 +112,12 @@ def run(script, n_clusters=2, predicted=None, **changes):
 
 
 def run_stub(ensemble, n_clusters=2, monitor=None, **changes):
-    return run_rounds(ROWS, ensemble, n_clusters, make_settings(**changes), Watcher(0, 10, monitor), Checkpoints(None))
+    return run_rounds(ROWS, ensemble, n_clusters, make_settings(**changes), Reporter(0, 10, monitor), Checkpoints(None))
 
 
 def watch(reported):
-    """A watcher that keeps the last row after each round."""
-    return Watcher(0, 10, lambda history: reported.append(history[-1]))
+    """A reporter that keeps the last row after each round."""
+    return Reporter(0, 10, lambda history: reported.append(history[-1]))
 
 
 def split_on(n_rows):
@@ -728,4 +722,4 @@ def test_as_many_clusters_as_rows_need_no_rounds():
 def test_training_that_diverged_without_rounds_is_an_error_too():
     ensemble = StubEnsemble([[[np.nan] * 10]])
     with pytest.raises(FloatingPointError, match="Training diverged"):
-        label_without_rounds(ROWS, ensemble, np.arange(10), make_settings(), Watcher(0, 10))
+        label_without_rounds(ROWS, ensemble, np.arange(10), make_settings(), Reporter(0, 10))

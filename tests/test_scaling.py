@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from skspc._scaling import Scaling, fit_image_scaling, fit_vector_scaling
+from skspc._input.scaling import Scaling, fit_image_scaling, fit_vector_scaling
 
 
 def scale_images(X, new=None):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import stats
 
-from skspc._seeding import BATCHES, HEADS, LABELLING, NOISE_STREAM, WEIGHTS, derive_seed, draw_seed
+from skspc._runtime.seeding import BATCHES, HEADS, LABELLING, NOISE_STREAM, WEIGHTS, derive_seed, draw_seed
 
 
 def test_an_int_gives_the_same_seed_each_time():

@@ -2,15 +2,17 @@
 
 import numpy as np
 import pytest
+import skspc._members
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-import skspc._members
-from skspc._device import release_memory, reproducible
-from skspc._ensemble import Ensemble
-from skspc._members import MemberGroup, TrainingPlan
-from skspc._steps import WARM_UP_STEPS, CudaRecorder, RecordedStep, adam_step, make_step
+from skspc._ensemble.ensemble import Ensemble
+from skspc._ensemble.group import MemberGroup
+from skspc._ensemble.plan import TrainingPlan
+from skspc._runtime.memory import release_memory
+from skspc._runtime.modes import reproducible
+from skspc._runtime.steps import WARM_UP_STEPS, CudaRecorder, RecordedStep, adam_step, make_step
 from skspc.augmentations import AffineAugmentation
 from skspc.networks import ConvNetwork, MLPNetwork
 

@@ -6,8 +6,8 @@ import pytest
 import scipy.sparse
 import torch
 
-from skspc._rows import distinct_rows
-from skspc._validation import (
+from skspc._input.distinct import distinct_rows
+from skspc._input.validation import (
     as_numbers,
     check_image_shape,
     check_n_samples,

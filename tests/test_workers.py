@@ -5,7 +5,7 @@ import threading
 import pytest
 import torch
 
-from skspc._workers import map_side_by_side, run_side_by_side
+from skspc._runtime.jobs import map_side_by_side, run_side_by_side
 
 
 @pytest.fixture(params=[1, 2, 8])

@@ -32,7 +32,7 @@ def work(folder):
 def fit_spc(rows, task):
     """Labels of SPCClustering, and those of each of its rounds."""
     from skspc import SPCClustering
-    from skspc._device import resolve_device
+    from skspc._runtime.devices import resolve_device
 
     model = SPCClustering(task["n_clusters"], random_state=task["seed"], **task["parameters"])
     with recorded_votes() as votes:
@@ -81,7 +81,7 @@ def labels_of_rounds(votes, rows, labels, chosen):
     A vote is on distinct rows. The chosen round has the labels that the fit came to, where rows without a vote have
     got one from the classifiers; elsewhere they are noise.
     """
-    from skspc._rows import distinct_rows
+    from skspc._input.distinct import distinct_rows
 
     if not votes:  # nothing to vote on: one cluster, or none found
         return labels[None]

@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.neighbors import kneighbors_graph
 
-from ._quiet import dependencies_quiet
+from .._runtime.quiet import dependencies_quiet
 
 MAX_DENSE_ROWS = 10_000  # all distances of so many rows take 400 MB
 

@@ -3,7 +3,7 @@
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.mixture import GaussianMixture
 
-from ._quiet import dependencies_quiet
+from .._runtime.quiet import dependencies_quiet
 
 
 class GaussianMixtureClusterer(ClusterMixin, BaseEstimator):

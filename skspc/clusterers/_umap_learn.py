@@ -9,9 +9,9 @@ from scipy.sparse import coo_matrix, csr_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
+from .._runtime.quiet import dependencies_quiet
 from . import _umap_torch
 from ._kernels import KERNELS_LOCK
-from ._quiet import dependencies_quiet
 
 MAX_EXACT_ROWS = 20_000  # above, pynndescent is faster than all distances
 _LARGE_GRAPHS_LOCK = threading.Lock()

@@ -14,7 +14,9 @@ from scipy.sparse import coo_array, dia_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from .._device import inference_device, to_numpy, torch_threads_kept
+from .._runtime.arrays import to_numpy
+from .._runtime.devices import inference_device
+from .._runtime.threads import torch_threads_kept
 from ._kernels import KERNELS_LOCK
 
 MAX_EXACT_ROWS = 100_000  # above, neighbours are pynndescent's

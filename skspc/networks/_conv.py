@@ -11,6 +11,7 @@ from torch import nn
 from ._common import check_sizes, default_latent_size
 from ._layers import (
     MemberBatchNorm,
+    MemberBatchNorm2d,
     MemberConv2d,
     MemberConvTranspose2d,
     MemberLinear,
@@ -123,9 +124,9 @@ class ConvAutoencoder(nn.Module):
         down: list[nn.Module] = []
         for n_in, n_out in pairwise(widths):
             for _ in range(convolutions_per_stage - 1):
-                down += self._activated(MemberConv2d(n_in, n_out, 1, generators), n_out)
+                down += self._activated(MemberConv2d(n_in, n_out, 1, generators), n_out, generators)
                 n_in = n_out
-            down += self._activated(MemberConv2d(n_in, n_out, 2, generators), n_out)
+            down += self._activated(MemberConv2d(n_in, n_out, 2, generators), n_out, generators)
         self.down = nn.Sequential(*down)
         self.to_latent = MemberLinear(n_flat, latent_size, generators)
 
@@ -135,12 +136,11 @@ class ConvAutoencoder(nn.Module):
         for stage in reversed(range(len(widths) - 1)):
             n_in, n_out = widths[stage + 1], widths[stage]
             layer = MemberConvTranspose2d(n_in, n_out, sizes[stage], generators)
-            up += [layer, nn.Tanh()] if stage == 0 else self._activated(layer, n_out)
+            up += [layer, nn.Tanh()] if stage == 0 else self._activated(layer, n_out, generators)
         self.up = nn.Sequential(*up)
 
-    def _activated(self, layer, n_out):
-        norm = nn.BatchNorm2d(self.n_members * n_out, dtype=torch.float32)
-        return [layer, norm, nn.LeakyReLU(inplace=True)]
+    def _activated(self, layer, n_out, generators):
+        return [layer, MemberBatchNorm2d(n_out, generators), nn.LeakyReLU(inplace=True)]
 
     def encode(self, x):
         maps = self.down(members_to_channels(x.to(_dtype_of(self.down))))  # (B, K*c, h, w)

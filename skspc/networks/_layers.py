@@ -1,15 +1,20 @@
 """Layers batched over ensemble members: K copies side by side, each with weights and batches of its own.
 
 Vectors travel as (K, B, F). Images travel as (B, K*C, H, W), channels grouped by member, so that one grouped
-convolution serves all members. Every member's weights are drawn from that member's generator alone: a member
-is the same whichever members stand beside it.
+convolution serves all members. Every member's weights are drawn from that member's generator alone, and what a layer
+computes of a member on the CPU is bitwise the same whichever members stand beside it. For that, matrices begin at whole
+blocks of memory, by which MKL's sums go; and members whose channels fill no whole blocks, of which torch and oneDNN
+compute the rest in another way, are computed one after the other.
 """
 
 import math
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+BLOCK = 16  # values of float32 in 64 bytes: the widest vector of a CPU, and the alignment that MKL asks for
 
 
 def _uniform(generators, shape, fan_in):
@@ -30,7 +35,14 @@ class MemberLinear(nn.Module):
         self.bias = nn.Parameter(_uniform(generators, (1, n_out), n_in))
 
     def forward(self, x):
-        return torch.baddbmm(self.bias, x, self.weight)
+        n_in, n_out = self.weight.shape[1:]
+        more_in, more_out = -n_in % BLOCK, -n_out % BLOCK
+        # Each member's bias by itself: the order in which its gradient is summed goes by the shape of the whole.
+        bias = torch.stack([F.pad(of_member, (0, more_out)).expand(x.shape[1], -1) for of_member in self.bias])
+        if more_in or more_out:
+            weight = F.pad(self.weight, (0, more_out, 0, more_in))
+            return torch.baddbmm(bias, F.pad(x, (0, more_in)), weight)[..., :n_out]
+        return torch.baddbmm(bias, x, self.weight)
 
 
 class MemberBatchNorm(nn.BatchNorm1d):
@@ -42,7 +54,51 @@ class MemberBatchNorm(nn.BatchNorm1d):
     def forward(self, x):
         n_members, n_rows, n_features = x.shape
         flat = x.transpose(0, 1).reshape(n_rows, n_members * n_features)
-        return super().forward(flat).view(n_rows, n_members, n_features).transpose(0, 1)
+        flat = normalise(self, flat, n_members) if breaks_blocks(x, n_features) else super().forward(flat)
+        return flat.view(n_rows, n_members, n_features).transpose(0, 1)
+
+
+class MemberBatchNorm2d(nn.BatchNorm2d):
+    """K batch normalisations of images: (B, K*C, H, W) -> (B, K*C, H, W)."""
+
+    def __init__(self, n_channels, generators):
+        self.n_members = len(generators)
+        super().__init__(self.n_members * n_channels, dtype=torch.float32)
+
+    def forward(self, x):
+        if breaks_blocks(x, self.num_features // self.n_members):
+            return normalise(self, x, self.n_members)
+        return super().forward(x)
+
+
+def breaks_blocks(x, *n_channels):
+    """Whether members' channels fill no whole blocks, on the CPU."""
+    return x.device.type == "cpu" and any(n % BLOCK for n in n_channels)
+
+
+def normalise(norm, x, n_members):
+    """What a batch normalisation does, with channels added that fill each member's blocks: (B, K*F, ...) alike."""
+    n_channels = norm.num_features // n_members
+    more = -n_channels % BLOCK
+
+    def fill(values):
+        return F.pad(values.unflatten(0, (n_members, n_channels)), (0, more)).flatten()
+
+    def take_back(values, dim):
+        by_member = values.unflatten(dim, (n_members, n_channels + more))
+        return by_member.narrow(dim + 1, 0, n_channels).flatten(dim, dim + 1)
+
+    filled = F.pad(x.unflatten(1, (n_members, n_channels)), (0, 0) * (x.ndim - 2) + (0, more)).flatten(1, 2)
+    mean, variance = fill(norm.running_mean), fill(norm.running_var)
+    weights = fill(norm.weight), fill(norm.bias)
+    normal = F.batch_norm(as_channels_last(filled), mean, variance, *weights, norm.training, norm.momentum, norm.eps)
+    if normal.requires_grad:
+        normal.register_hook(as_channels_last)  # else the gradient has another layout than the images
+    if norm.training:
+        norm.num_batches_tracked += 1
+        norm.running_mean.copy_(take_back(mean, 0))
+        norm.running_var.copy_(take_back(variance, 0))
+    return take_back(normal, 1)
 
 
 class MemberConv2d(nn.Module):
@@ -55,8 +111,7 @@ class MemberConv2d(nn.Module):
         self.bias = nn.Parameter(_uniform(generators, (n_out,), 9 * n_in).flatten())
 
     def forward(self, x):
-        weight = self.weight.contiguous(memory_format=torch.channels_last)
-        return F.conv2d(x, weight, self.bias, stride=self.stride, padding=1, groups=self.n_members)
+        return convolve(partial(F.conv2d, stride=self.stride, padding=1), x, self.weight, self.bias, self.n_members)
 
 
 class MemberConvTranspose2d(nn.Module):
@@ -75,24 +130,32 @@ class MemberConvTranspose2d(nn.Module):
         self.bias = nn.Parameter(_uniform(generators, (n_out,), fan_in).flatten())
 
     def forward(self, x):
-        return F.conv_transpose2d(
-            x,
-            self.weight.contiguous(memory_format=torch.channels_last),
-            self.bias,
-            stride=2,
-            padding=1,
-            output_padding=self.output_padding,
-            groups=self.n_members,
-        )
+        convolution = partial(F.conv_transpose2d, stride=2, padding=1, output_padding=self.output_padding)
+        return convolve(convolution, x, self.weight, self.bias, self.n_members)
+
+
+def convolve(convolution, x, weight, bias, n_members):
+    """Convolve images (B, K*in, H, W) by each member's own kernels: all at once, or one after the other on the CPU."""
+    if not breaks_blocks(x, x.shape[1] // n_members, len(bias) // n_members):
+        return convolution(x, weight.contiguous(memory_format=torch.channels_last), bias, groups=n_members)
+    of_each = zip(x.chunk(n_members, dim=1), weight.chunk(n_members), bias.chunk(n_members), strict=True)
+    return torch.cat([convolution(*map(as_channels_last, part)) for part in of_each], dim=1)
+
+
+def as_channels_last(tensor):
+    """Images or kernels with channels last in memory, the faster layout; biases as they are."""
+    if tensor.ndim < 4:
+        return tensor
+    if tensor.shape[1] > 1:
+        return tensor.contiguous(memory_format=torch.channels_last)
+    # One channel is of either layout: torch would go on in the slower one, and mix the two.
+    _, _, height, width = tensor.shape
+    return tensor.contiguous().as_strided(tensor.shape, (height * width, 1, width, 1))
 
 
 def members_to_channels(x):
     """(K, B, C, H, W) -> (B, K*C, H, W), channels last in memory (much the faster layout for groups)."""
-    images = x.transpose(0, 1).flatten(1, 2).contiguous(memory_format=torch.channels_last)
-    if images.shape[1] == 1:  # of either layout: torch would go on in the slower one, and mix the two
-        _, _, height, width = images.shape
-        images = images.as_strided(images.shape, (height * width, 1, width, 1))
-    return images
+    return as_channels_last(x.transpose(0, 1).flatten(1, 2))
 
 
 def channels_to_members(x, n_members):

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from .._history import best_round
 from .._matching import right_rows
+from .._method.history import best_round
 from ._common import BLUE, DARK, GREY, ORANGE, fitted_model, import_pyplot, mean_or_nan, new_axes
 
 

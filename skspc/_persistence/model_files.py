@@ -12,17 +12,18 @@ import torch
 from safetensors import SafetensorError, safe_open
 from sklearn.utils.validation import check_is_fitted
 
-from ._constants import NOISE
-from ._ensemble import Ensemble
-from ._files import write_atomically
-from ._packing import MAX_LENGTH, can_be_packed, describe, pack_groups, unpack_groups
-from ._scaling import Scaling
-from ._version import __version__
-from .augmentations import AffineAugmentation
-from .clusterers import AgglomerativeClusterer, GaussianMixtureClusterer, HDBSCANCut, UMAPReducer
-from .networks import ConvNetwork, MLPNetwork
+from .._constants import NOISE
+from .._ensemble.ensemble import Ensemble
+from .._ensemble.packing import MAX_LENGTH, can_be_packed, describe, pack_ensemble, unpack_groups
+from .._input.scaling import Scaling
+from .._version import __version__
+from ..augmentations import AffineAugmentation
+from ..clusterers import AgglomerativeClusterer, GaussianMixtureClusterer, HDBSCANCut, UMAPReducer
+from ..networks import ConvNetwork, MLPNetwork
+from .files import write_atomically
 
-FORMAT = 1  # a change that this reader would misread makes it 2
+FORMAT = 2  # a change that this reader would misread makes it 3
+OLDER_FORMATS = (1,)  # read all the same
 DTYPES = {"F32", "F64", "I64", "BOOL"}
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 SCALARS = ("bool", *INTEGERS, "float16", "float32", "float64", "str")
@@ -177,13 +178,13 @@ def _check_count(value, low, high):
 
 def _describe_fit(model):
     """What JSON holds of a fit, and its arrays."""
-    if not can_be_packed(model._ensemble.groups):
+    if not can_be_packed(model._ensemble):
         raise TypeError(
             f"A model with the autoencoder {type(model._ensemble.groups[0].autoencoder).__qualname__} cannot be saved: "
             "only the code of its network can build it again. Use joblib.dump, whose files must be trusted."
         )
     names = getattr(model, "feature_names_in_", None)
-    ensemble = pack_groups(model._ensemble.groups)
+    ensemble = pack_ensemble(model._ensemble)
     arrays = ensemble.pop("arrays")
     arrays |= {name: getattr(model, name) for name in LABELS}
     arrays |= {f"scaling.{name}": np.float64(getattr(model._scaling, name)) for name in SCALING}
@@ -228,9 +229,9 @@ def _check_format(document):
     version, of_file = document.get("skspc"), document.get("format")
     _check(isinstance(version, str) and type(of_file) is int, "its header does not tell its format")
     _check(
-        of_file == FORMAT,
-        f"it has format {of_file!r:.20}, and skspc {__version__} reads format {FORMAT}. Install skspc {version:.20}, "
-        "which wrote it",
+        of_file in (FORMAT, *OLDER_FORMATS),
+        f"it has format {of_file!r:.20}, and skspc {__version__} reads formats 1 to {FORMAT}. Install skspc "
+        f"{version:.20}, which wrote it",
     )
 
 
@@ -241,6 +242,8 @@ def _rebuild(cls, document, arrays):
     model = _build(cls, _check_type(document["parameters"], dict))
     model._validate_params()
     fit = {name: decode(document[name]) for name in fit_parts}
+    if document["format"] == 1:
+        arrays = _join_groups(fit["ensemble"], arrays)
     ensemble = _check_ensemble(fit["ensemble"])
     expected = {*LABELS, *(f"scaling.{name}" for name in SCALING)}
     _check(expected <= set(arrays), "it lacks labels or scaling")
@@ -253,13 +256,32 @@ def _rebuild(cls, document, arrays):
     return model
 
 
+def _join_groups(ensemble, arrays):
+    """Arrays of a file of format 1, which has them by groups of members, as those of all members together."""
+    sizes = _check_type(_check_type(ensemble, dict).pop("sizes", None), list)
+    _check(0 < len(sizes) <= len(arrays), "it lacks part of its ensemble")
+    ensemble["n_members"] = sum(_check_count(size, 1, MAX_LENGTH) for size in sizes)
+    joined = {name: array for name, array in arrays.items() if not name.startswith("groups.")}
+    for name, first in arrays.items():
+        if name.startswith("groups.0."):
+            rest = name.removeprefix("groups.0.")
+            of_groups = [arrays.get(f"groups.{i}.{rest}") for i in range(len(sizes))]
+            _check(all(array is not None for array in of_groups), f"it lacks {rest!r} of some members")
+            joined[rest] = np.concatenate(of_groups) if first.ndim else first
+    _check(
+        len(arrays) - len(joined) == (len(sizes) - 1) * sum("groups.0." in name for name in arrays), "it has too much"
+    )
+    return joined
+
+
 def _check_ensemble(ensemble):
-    """Refuse what is not of the types that `pack_groups` returns."""
+    """Refuse what is not of the types that `pack_ensemble` returns."""
     _check_type(ensemble, dict)
-    _check(set(ensemble) == {"network", "input_shape", "seed", "n_clusters", "sizes"}, "it lacks part of its ensemble")
+    parts = {"network", "input_shape", "seed", "n_members", "n_clusters"}
+    _check(set(ensemble) == parts, "it lacks part of its ensemble")
     input_shape = _check_type(ensemble["input_shape"], tuple)
     _check(len(input_shape) in (1, 3), f"its rows have the shape {input_shape!r:.50}")
-    for size in (*input_shape, *_check_type(ensemble["sizes"], list), ensemble["n_clusters"]):
+    for size in (*input_shape, ensemble["n_members"], ensemble["n_clusters"]):
         _check_count(size, 1, MAX_LENGTH)
     _check_count(ensemble["seed"], 0, MAX_SEED)
     return ensemble

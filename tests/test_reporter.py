@@ -7,7 +7,7 @@ import sys
 import pytest
 import tqdm.auto
 
-from skspc._watcher import Bar, Lines, Watcher, format_row, format_time_left
+from skspc._method.reporter import Bar, Lines, format_row, format_time_left
 
 ROW = {
     "round": 3,
@@ -46,25 +46,25 @@ def test_time_left_is_the_mean_of_the_rounds_times_those_left(history, max_iter,
 
 def test_lines_go_to_their_sink_alone(capsys):
     sink = io.StringIO()
-    with Watcher(1, 8, sink=sink) as watcher:
-        watcher.stage("pretraining")
-        assert watcher.after_round([ROW]) is False
+    with Reporter(1, 8, sink=sink) as reporter:
+        reporter.stage("pretraining")
+        assert reporter.after_round([ROW]) is False
     assert sink.getvalue() == f"[SPCClustering] pretraining ...\n[SPCClustering] {LINE}\n"
     assert capsys.readouterr() == ("", "")
 
 
 def test_without_a_terminal_lines_go_to_the_standard_output_of_the_moment(capsys):
-    watcher = Watcher(2, 8)
-    watcher.after_round([ROW])
+    reporter = Reporter(2, 8)
+    reporter.after_round([ROW])
     assert capsys.readouterr() == (f"[SPCClustering] {LINE}\n", "")
 
 
 @pytest.mark.parametrize("verbose", [0, False])
 def test_silence_is_the_default_of_verbose_0(verbose, capsys):
     sink = io.StringIO()
-    with Watcher(verbose, 8, sink=sink) as watcher:
-        watcher.stage("clustering")
-        watcher.after_round([ROW])
+    with Reporter(verbose, 8, sink=sink) as reporter:
+        reporter.stage("clustering")
+        reporter.after_round([ROW])
     assert sink.getvalue() == ""
     assert capsys.readouterr() == ("", "")
 
@@ -78,10 +78,10 @@ def pretend_terminal(monkeypatch):
 
 def test_on_a_terminal_there_is_a_bar(monkeypatch, capsys):
     terminal = pretend_terminal(monkeypatch)
-    with Watcher(1, 8) as watcher:
-        assert isinstance(watcher.display, Bar)
-        watcher.stage("pretraining")
-        watcher.after_round([ROW])
+    with Reporter(1, 8) as reporter:
+        assert isinstance(reporter.display, Bar)
+        reporter.stage("pretraining")
+        reporter.after_round([ROW])
     shown = terminal.getvalue().split("\r")
     assert any("SPCClustering: pretraining:   0%" in line and "0/9" in line for line in shown)
     assert "1/9" in shown[-1]
@@ -91,8 +91,8 @@ def test_on_a_terminal_there_is_a_bar(monkeypatch, capsys):
 
 def test_in_a_notebook_there_is_a_bar(monkeypatch):
     monkeypatch.setitem(sys.modules, "ipykernel", tqdm)
-    with Watcher(1, 8) as watcher:
-        assert isinstance(watcher.display.bar, tqdm.auto.tqdm)
+    with Reporter(1, 8) as reporter:
+        assert isinstance(reporter.display.bar, tqdm.auto.tqdm)
 
 
 def test_without_tqdm_a_terminal_has_lines(monkeypatch):
@@ -105,14 +105,14 @@ def test_without_tqdm_a_terminal_has_lines(monkeypatch):
         return importing(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without_tqdm)
-    assert isinstance(Watcher(1, 8).display, Lines)
+    assert isinstance(Reporter(1, 8).display, Lines)
 
 
 def test_the_bar_is_closed_after_an_error(monkeypatch):
     pretend_terminal(monkeypatch)
-    with pytest.raises(KeyError), Watcher(1, 8) as watcher:
+    with pytest.raises(KeyError), Reporter(1, 8) as reporter:
         raise KeyError
-    assert watcher.display.bar.disable
+    assert reporter.display.bar.disable
 
 
 @pytest.mark.parametrize("answer, stops", [(True, True), (1, True), (None, False), (False, False)])
@@ -123,5 +123,5 @@ def test_the_monitor_decides(answer, stops):
         histories.append(history)
         return answer
 
-    assert Watcher(0, 8, monitor).after_round([ROW]) is stops
+    assert Reporter(0, 8, monitor).after_round([ROW]) is stops
     assert histories == [[ROW]]

@@ -14,10 +14,10 @@ import safetensors.numpy
 import torch
 from safetensors import SafetensorError, safe_open
 
-from ._consensus import Consensus
-from ._device import to_numpy
-from ._files import write_atomically
-from ._rounds import Progress
+from .._method.consensus import Consensus
+from .._method.progress import Progress
+from .._runtime.arrays import to_numpy
+from .files import write_atomically
 
 N_KEPT = 2  # the newest, and one more in case the newest is not whole
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "umap-learn", "hdbscan")
@@ -97,7 +97,7 @@ class Checkpoints:
                 ensemble.reset_heads(document["n_clusters"])
             parts = ("autoencoder", "heads")
             ensemble.load_state({part: _state_at(f"{part}.", arrays) for part in parts})
-            ensemble.lost = document["lost"]
+            ensemble.diverged = document["diverged"]
             return _progress_of(document, arrays)
         return None
 
@@ -140,7 +140,7 @@ class Checkpoints:
 def _describe(progress, ensemble):
     """What JSON holds of a checkpoint, and its arrays."""
     document = {name: getattr(progress, name) for name in PLAIN}
-    document |= {"seed": ensemble.seed, "lost": sorted(ensemble.lost)}
+    document |= {"seed": ensemble.seed, "diverged": sorted(ensemble.diverged)}
     states = ensemble.state() | {"best_encoders": progress.best_encoders}
     arrays = {f"{part}.{name}": to_numpy(value) for part, state in states.items() for name, value in state.items()}
     for name in VOTES:

@@ -1,75 +1,14 @@
-"""One labelling of one latent space, by copies of a reducer and a clusterer."""
+"""The clusterer and the reducer of a fit: checked before any training, copied and set up for each labelling."""
 
 import inspect
 import warnings
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import validate_parameter_constraints
 
-from .._constants import NOISE
-
 AUTO = "auto"
+
 _COUNTS = ("n_clusters", "n_components")  # of scikit-learn's clusterers, of its mixtures
-
-
-def reduce_space(space, reducer, seed, device):
-    """Reduce one latent space by a copy of the reducer.
-
-    Parameters
-    ----------
-    space : ndarray of shape (N, m)
-    reducer : object with ``fit_transform``, or None
-    seed : int
-        For a reducer with the parameter ``random_state``.
-    device : torch.device
-        For a reducer with a parameter ``device`` that is "auto".
-
-    Returns
-    -------
-    embedding : ndarray of shape (N, d)
-    """
-    if reducer is None:
-        return space
-    embedding = np.asarray(copy_reducer(reducer, seed, device).fit_transform(space))
-    if embedding.ndim != 2 or len(embedding) != len(space) or not np.issubdtype(embedding.dtype, np.number):
-        raise ValueError(
-            f"reducer={reducer!r} made an array of shape {embedding.shape} and type {embedding.dtype} of {len(space)} "
-            "rows. fit_transform must return one row of numbers for each row."
-        )
-    if not np.isfinite(embedding).all():
-        raise ValueError(f"reducer={reducer!r} returned values that are not finite.")
-    return embedding
-
-
-def label_embedding(embedding, clusterer, n_clusters, seed):
-    """Cluster one reduced space by a copy of the clusterer.
-
-    Parameters
-    ----------
-    embedding : ndarray of shape (N, d)
-    clusterer : object with ``fit_predict``
-        Negative labels are noise.
-    n_clusters : int or "auto"
-        For a clusterer with such a parameter.
-    seed : int
-        For a clusterer with the parameter ``random_state``.
-
-    Returns
-    -------
-    labels : ndarray of shape (N,), int
-        0, 1, ... without gaps; ``NOISE`` for noise.
-    """
-    labels = np.asarray(copy_clusterer(clusterer, n_clusters, seed).fit_predict(embedding))
-    if labels.shape != (len(embedding),) or not np.issubdtype(labels.dtype, np.number):
-        raise ValueError(
-            f"clusterer={clusterer!r} returned labels of shape {labels.shape} and type {labels.dtype} for "
-            f"{len(embedding)} rows. fit_predict must return one number for each row."
-        )
-    kept = labels >= 0
-    compact = np.full(len(labels), NOISE, dtype=np.int64)
-    compact[kept] = np.unique(labels[kept], return_inverse=True)[1]
-    return compact
 
 
 def copy_reducer(reducer, seed, device):

@@ -4,7 +4,7 @@ import copy
 import sys
 
 
-class Watcher:
+class Reporter:
     """Shows a fit's stages and rounds, and asks the caller's monitor whether it shall go on.
 
     Parameters

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from sklearn.utils import assert_all_finite
 
-from ._device import to_numpy
-from .networks import MIN_IMAGE_SIZE, ConvNetwork, MLPNetwork
+from .._runtime.arrays import to_numpy
+from ..networks import MIN_IMAGE_SIZE, ConvNetwork, MLPNetwork
 
 NETWORKS = {"conv": ConvNetwork, "mlp": MLPNetwork}
 

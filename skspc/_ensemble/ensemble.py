@@ -3,29 +3,26 @@
 import math
 import warnings
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import torch
 
-from ._device import memory_beside_rows, release_memory, training_devices
-from ._members import ROWS_PER_CHUNK, MemberGroup, join_members, some_members
-from ._memory import bytes_of_member, members_at_once
-from ._packing import can_be_packed, pack_groups, unpack_groups
-from ._workers import map_side_by_side, run_elsewhere, run_side_by_side, works_elsewhere
-
-MEMBERS_PER_CPU_GROUP = 2
-# Where a step is short, three: with 15 members a fifth faster, on 64 features and on images of 8 x 8, on batches of 64.
-# On batches of 256 images of 16 x 16 it is a tenth slower.
-MEMBERS_OF_SHORT_STEPS = 3
-SHORT_STEP = 16_384  # values in one member's batch
+from .._runtime.devices import training_devices
+from .._runtime.jobs import is_distributed, map_side_by_side, run_elsewhere, run_side_by_side
+from .._runtime.memory import memory_beside_rows, release_memory
+from .group import ROWS_PER_CHUNK, MemberGroup
+from .packing import can_be_packed, pack_ensemble, unpack_groups
+from .sizing import bytes_of_member, members_at_once, members_per_cpu_group
+from .states import join_members, some_members
 
 
 class Ensemble:
     """K autoencoders with K pseudo-classifiers.
 
-    Members are batched into groups, by their number, the size of a batch and the devices alone: two or three on the
-    CPU, where each group trains in a thread of its own, or wherever joblib is configured to run jobs; elsewhere as many
-    as fit into the memory, dealt to all devices. Groups of one device train one after the other.
+    Members are batched into groups: up to three on the CPU, where each group trains in a thread of its own, or wherever
+    joblib is configured to run jobs; elsewhere as many as fit into the memory, dealt to all devices. Groups of one
+    device train one after the other. What a member becomes does not depend on its group.
 
     Parameters
     ----------
@@ -65,7 +62,7 @@ class Ensemble:
         devices = training_devices(device)
         size = n_members
         if device.type == "cpu":
-            size = members_per_cpu_group(n_members, batch_size * math.prod(input_shape))
+            size = members_per_cpu_group(n_members, batch_size * math.prod(input_shape), torch.get_num_threads())
         free = [memory_beside_rows(each, n_row_bytes) for each in devices]
         if None not in free:
             n_bytes = bytes_of_member(network, input_shape, batch_size)
@@ -94,7 +91,7 @@ class Ensemble:
 
     def __getstate__(self):
         """Plain values and arrays where that is enough: pickle, joblib and skops then need to know nothing of torch."""
-        return pack_groups(self.groups) if can_be_packed(self.groups) else {"groups": self.groups}
+        return pack_ensemble(self) if can_be_packed(self) else {"groups": self.groups}
 
     def __setstate__(self, state):
         groups = state["groups"] if "groups" in state else unpack_groups(state)
@@ -106,81 +103,44 @@ class Ensemble:
         return self.groups[0].autoencoder.latent_size
 
     @property
-    def lost(self):
+    def diverged(self):
         """Members whose last training diverged; they have the weights from before it."""
-        return frozenset().union(*(group.lost for group in self.groups))
+        return frozenset().union(*(group.diverged for group in self.groups))
 
-    @lost.setter
-    def lost(self, members):
+    @diverged.setter
+    def diverged(self, members):
         for group in self.groups:
-            group.lost = frozenset(members) & frozenset(group.members)
+            group.diverged = frozenset(members) & frozenset(group.members)
 
     def reset_heads(self, n_clusters):
         """Draw new pseudo-classifiers."""
         for group in self.groups:
             group.reset_heads(n_clusters)
 
-    def pretrain(self, X, plan):
-        """Train the autoencoders by reconstruction.
+    def train(self, objective, plan):
+        """Lower an objective.
 
         Parameters
         ----------
-        X : ndarray of shape (N, *input_shape)
+        objective : objective of `skspc._method.objectives`
         plan : TrainingPlan
 
         Returns
         -------
         losses : dict
-            "reconstruction": l1 loss, mean over the members and the last epoch.
+            Each loss of the objective, mean over the members and the last epoch.
         """
-        return self._train("pretrain", X, lambda group: (plan,), plan)
-
-    def train_on_pseudo_labels(self, X, targets, selected, reconstruction, plan, stage):
-        """Train encoders, decoders and heads on the paper's Eq. (2).
-
-        Parameters
-        ----------
-        X : ndarray of shape (N, *input_shape)
-        targets : ndarray of shape (K, N), int
-            Pseudo-labels; not read where ``selected`` is False.
-        selected : ndarray of shape (K, N), bool
-            Rows trained on their pseudo-label.
-        reconstruction : {"unagreed", "all", "none"}
-            Rows trained by reconstruction: those not selected (the paper), all, or none.
-        plan : TrainingPlan
-        stage : int
-            Number of the round, from 1; it tells the random streams apart.
-
-        Returns
-        -------
-        losses : dict
-            "pseudo_label" and "reconstruction", mean over the members and the last epoch.
-        """
-
-        def arguments(group):
-            return targets[group.members], selected[group.members], reconstruction, plan, stage
-
-        return self._train("train_on_pseudo_labels", X, arguments, plan)
-
-    def train_heads(self, latents, labels, plan):
-        """Train the heads on frozen latents (K, N, m) and labels (N,); noise rows are left out."""
-        n_values = plan.batch_size * latents.shape[2] * len(self.groups[0].members)
-        runs = [group.train_heads(latents[group.members], labels, plan) for group in self.groups]
-        return _mean_losses(run_side_by_side(runs, n_values, self.n_jobs))
-
-    def _train(self, method, X, arguments, plan):
-        """Train each group by one of its methods on X and ``arguments(group)``: mean of each loss over all members."""
-        n_values = plan.batch_size * X[0].size * len(self.groups[0].members)
-        if works_elsewhere():
-            jobs = [(group, method, *arguments(group)) for group in self.groups]
-            trained = run_elsewhere(_train_group, X, jobs, n_values, self.n_jobs)
+        n_values = plan.batch_size * objective.row_size
+        if is_distributed():
+            jobs = [(group, replace(objective, X=None), plan) for group in self.groups]
+            trained = run_elsewhere(_train_group, objective.X, jobs, self.n_members, n_values, self.n_jobs)
         else:
             by_device = defaultdict(list)
             for index, group in enumerate(self.groups):
                 by_device[index if group.device.type == "cpu" else group.device].append(group)
-            runs = [_train_in_turn(groups, method, X, arguments, plan) for groups in by_device.values()]
-            trained = [pair for pairs in run_side_by_side(runs, n_values, self.n_jobs) for pair in pairs]
-            trained.sort(key=lambda pair: pair[0].members[0])
+            runs = [_train_in_turn(groups, objective, plan) for groups in by_device.values()]
+            returned = run_side_by_side(runs, self.n_members, n_values, self.n_jobs)
+            trained = sorted((pair for pairs in returned for pair in pairs), key=lambda pair: pair[0].members[0])
         self.groups = [group for group, _ in trained]
         return _mean_losses([losses for _, losses in trained])
 
@@ -195,17 +155,16 @@ class Ensemble:
         -------
         latents : ndarray of shape (K, N, m), of X's dtype; float32 of bytes
         """
-        n_values = min(len(X), ROWS_PER_CHUNK) * X[0].size * len(self.groups[0].members) // 3  # a third of a step
-        latents = map_side_by_side(lambda group: group.encode(X), self.groups, n_values, self.n_jobs)
-        return np.concatenate(latents)
+        n_values = min(len(X), ROWS_PER_CHUNK) * X[0].size // 3  # a third of a step
+        return self._ask_each(lambda group: group.encode(X), n_values)
 
     def classify(self, latents):
         """Softmax of each head on latents (K, N, m): ndarray (K, N, C)."""
-        n_values = latents[0].size * len(self.groups[0].members)
-        probabilities = map_side_by_side(
-            lambda group: group.classify(latents[group.members]), self.groups, n_values // 3, self.n_jobs
-        )
-        return np.concatenate(probabilities)
+        return self._ask_each(lambda group: group.classify(latents[group.members]), latents[0].size // 3)
+
+    def _ask_each(self, function, n_values):
+        """Call a function on each group, several at once; what it returns (K, ...) of all members together."""
+        return np.concatenate(map_side_by_side(function, self.groups, self.n_members, n_values, self.n_jobs))
 
     def state(self):
         """Copy all weights: the states of the modules "autoencoder" and "heads", each of all members together."""
@@ -218,14 +177,6 @@ class Ensemble:
             for group in self.groups:
                 which = slice(group.members[0], group.members[-1] + 1)
                 getattr(group, part).load_state_dict(some_members(of_all, which, self.n_members))
-
-    def snapshot(self):
-        """Copy the autoencoders' state."""
-        return self.state()["autoencoder"]
-
-    def restore(self, state):
-        """Bring back a state of `snapshot`."""
-        self.load_state({"autoencoder": state})
 
     def to(self, device, dtype=torch.float32):
         """Copy the ensemble to a device and a dtype."""
@@ -241,27 +192,9 @@ class Ensemble:
         return ensemble
 
 
-def members_per_cpu_group(n_members, n_batch_values):
-    """Members in a group on the CPU: few, so that several cores have groups to share.
-
-    Parameters
-    ----------
-    n_members : int
-    n_batch_values : int
-        Input values in one member's batch.
-
-    Returns
-    -------
-    size : int
-    """
-    if n_batch_values <= SHORT_STEP and n_members > 2 * MEMBERS_OF_SHORT_STEPS:
-        return MEMBERS_OF_SHORT_STEPS
-    return MEMBERS_PER_CPU_GROUP
-
-
-def _train_group(X, group, method, *arguments):
-    """Train one group to the end of its stage: the group and its losses."""
-    run = getattr(group, method)(X, *arguments)
+def _train_group(X, group, objective, plan):
+    """Train one group to the end: the group and its losses."""
+    run = group.train(replace(objective, X=X), plan)
     while True:
         try:
             next(run)
@@ -269,19 +202,19 @@ def _train_group(X, group, method, *arguments):
             return group, end.value
 
 
-def _train_in_turn(groups, method, X, arguments, plan):
+def _train_in_turn(groups, objective, plan):
     """Train groups one after the other; a generator that returns pairs of group and losses."""
     trained = []
     for group in groups:
-        trained += yield from _train_in_memory(group, method, X, arguments, plan)
+        trained += yield from _train_in_memory(group, objective, plan)
     return trained
 
 
-def _train_in_memory(group, method, X, arguments, plan):
+def _train_in_memory(group, objective, plan):
     """Train one group, or its halves where the memory runs out."""
     start = group.to(group.device, dtype=None)
     try:
-        losses = yield from getattr(group, method)(X, *arguments(group))
+        losses = yield from group.train(objective, plan)
         return [(group, losses)]
     except torch.cuda.OutOfMemoryError as error:
         if len(group.members) == 1:
@@ -296,7 +229,7 @@ def _train_in_memory(group, method, X, arguments, plan):
         RuntimeWarning,
         stacklevel=2,
     )
-    return (yield from _train_in_turn(start.halves(), method, X, arguments, plan))
+    return (yield from _train_in_turn(start.halves(), objective, plan))
 
 
 def _mean_losses(losses):

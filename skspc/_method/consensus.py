@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ._constants import NOISE
+from .._constants import NOISE
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""The ensemble: K autoencoders with pseudo-classifiers, batched, trained side by side, packed for files."""

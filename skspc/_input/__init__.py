@@ -1,0 +1,1 @@
+"""From X to the rows that are trained on: checked, scaled, each once."""

@@ -1,0 +1,203 @@
+"""The labellings of a round: the clustering function psi of the paper on every latent space."""
+
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
+
+from .._constants import NOISE
+from .._runtime.jobs import jobs_at_once
+from .._runtime.quiet import dependencies_quiet
+from .._runtime.seeding import derive_seed
+from .._runtime.threads import threads_shared
+from .parts import AUTO, copy_clusterer, copy_reducer, count_parameter
+
+
+@dataclass(frozen=True)
+class Labellings:
+    """The labellings of one round that have the right number of clusters, and why others were left out.
+
+    Attributes
+    ----------
+    kept : ndarray of shape (L, N)
+    spaces : list of int
+        The space of each: 0..K-1 for the members, K for all latents side by side.
+    left_out : list of dict
+        "space" and "reason" of each other one.
+    """
+
+    kept: np.ndarray
+    spaces: list
+    left_out: list
+
+    @property
+    def n_tried(self):
+        return len(self.spaces) + len(self.left_out)
+
+
+def n_spaces(n_members, concatenate):
+    """Spaces of a round: one a member, and for several members all latents side by side."""
+    return n_members + (concatenate and n_members > 1)
+
+
+def cluster_spaces(latents, n_clusters, settings, seed, diverged=()):
+    """Label every member's latents and, for several members, all latents side by side.
+
+    Parameters
+    ----------
+    latents : ndarray of shape (K, N, m)
+    n_clusters : int or "auto"
+        With "auto", each space is labelled with the number of clusters that most of them have.
+    settings : RoundSettings
+    seed : int
+    diverged : set of int
+        Members left out.
+
+    Returns
+    -------
+    labellings : dict of ndarray of shape (N,)
+        By space: 0..K-1 for the members, K for all latents side by side.
+    """
+    spaces = {member: latents[member] for member in range(len(latents)) if member not in diverged}
+    if settings.concatenate and len(spaces) > 1:
+        spaces[len(latents)] = np.concatenate(list(spaces.values()), axis=1)
+    seeds = {i: derive_seed(seed, i) for i in spaces}
+    # The libraries' own threads are shared out like torch's: threads in threads wait for each other.
+    with threads_shared(len(spaces), n_jobs=jobs_at_once(settings.n_jobs)) as n_workers, dependencies_quiet():
+        run = Parallel(n_jobs=n_workers, prefer="threads")
+        found = run(delayed(_reduce_and_label)((spaces[i],), settings, n_clusters, seeds[i]) for i in spaces)
+        labellings = [labels for _, labels in found]
+        if n_clusters == AUTO and count_parameter(settings.clusterer) is not None:
+            n_clusters = _most_common_count(labellings)
+            labellings = run(
+                delayed(_label)((embedding,), settings.clusterer, n_clusters, seeds[i])
+                for i, (embedding, _) in zip(spaces, found, strict=True)
+            )
+    return dict(zip(spaces, labellings, strict=True))
+
+
+def _reduce_and_label(boxed_space, settings, n_clusters, seed):
+    """Reduce and label one space, which comes in a tuple: see `skspc._workers.run_elsewhere`."""
+    (space,) = boxed_space
+    embedding = reduce_space(space, settings.reducer, seed, settings.device)
+    return embedding, label_embedding(embedding, settings.clusterer, n_clusters, seed)
+
+
+def _label(boxed_embedding, clusterer, n_clusters, seed):
+    (embedding,) = boxed_embedding
+    return label_embedding(embedding, clusterer, n_clusters, seed)
+
+
+def reduce_space(space, reducer, seed, device):
+    """Reduce one latent space by a copy of the reducer.
+
+    Parameters
+    ----------
+    space : ndarray of shape (N, m)
+    reducer : object with ``fit_transform``, or None
+    seed : int
+        For a reducer with the parameter ``random_state``.
+    device : torch.device
+        For a reducer with a parameter ``device`` that is "auto".
+
+    Returns
+    -------
+    embedding : ndarray of shape (N, d)
+    """
+    if reducer is None:
+        return space
+    embedding = np.asarray(copy_reducer(reducer, seed, device).fit_transform(space))
+    if embedding.ndim != 2 or len(embedding) != len(space) or not np.issubdtype(embedding.dtype, np.number):
+        raise ValueError(
+            f"reducer={reducer!r} made an array of shape {embedding.shape} and type {embedding.dtype} of {len(space)} "
+            "rows. fit_transform must return one row of numbers for each row."
+        )
+    if not np.isfinite(embedding).all():
+        raise ValueError(f"reducer={reducer!r} returned values that are not finite.")
+    return embedding
+
+
+def label_embedding(embedding, clusterer, n_clusters, seed):
+    """Cluster one reduced space by a copy of the clusterer.
+
+    Parameters
+    ----------
+    embedding : ndarray of shape (N, d)
+    clusterer : object with ``fit_predict``
+        Negative labels are noise.
+    n_clusters : int or "auto"
+        For a clusterer with such a parameter.
+    seed : int
+        For a clusterer with the parameter ``random_state``.
+
+    Returns
+    -------
+    labels : ndarray of shape (N,), int
+        0, 1, ... without gaps; ``NOISE`` for noise.
+    """
+    labels = np.asarray(copy_clusterer(clusterer, n_clusters, seed).fit_predict(embedding))
+    if labels.shape != (len(embedding),) or not np.issubdtype(labels.dtype, np.number):
+        raise ValueError(
+            f"clusterer={clusterer!r} returned labels of shape {labels.shape} and type {labels.dtype} for "
+            f"{len(embedding)} rows. fit_predict must return one number for each row."
+        )
+    kept = labels >= 0
+    compact = np.full(len(labels), NOISE, dtype=np.int64)
+    compact[kept] = np.unique(labels[kept], return_inverse=True)[1]
+    return compact
+
+
+def keep_exact(found, n_clusters, n_tried):
+    """Keep the labellings with exactly ``n_clusters`` clusters.
+
+    Parameters
+    ----------
+    found : dict of ndarray of shape (N,)
+        By space.
+    n_clusters : int
+    n_tried : int
+        Spaces of the round, found or not.
+
+    Returns
+    -------
+    labellings : Labellings
+    """
+    counts = {i: int(labels.max()) + 1 for i, labels in found.items()}
+    spaces = [i for i, count in counts.items() if count == n_clusters]
+    left_out = []
+    for i in range(n_tried):
+        if i not in found:
+            left_out.append({"space": i, "reason": "training diverged"})
+        elif counts[i] != n_clusters:
+            left_out.append({"space": i, "reason": f"{counts[i]} clusters instead of {n_clusters}"})
+    n_rows = len(next(iter(found.values())))
+    kept = np.stack([found[i] for i in spaces]) if spaces else np.empty((0, n_rows), dtype=np.int64)
+    return Labellings(kept, spaces, left_out)
+
+
+def settle_n_clusters(found, n_clusters):
+    """Return ``n_clusters`` if any labelling has it, else, with a warning, the count that most have."""
+    if any(labels.max() + 1 == n_clusters for labels in found):
+        return n_clusters
+    settled = _most_common_count(found)
+    if n_clusters != AUTO:
+        message = (
+            f"No labelling could be brought to n_clusters={n_clusters}; the fit goes on with {settled}, "
+            "the number found most often. Lower n_clusters, or try another clusterer, e.g. clusterer='gmm'."
+        )
+    elif settled == 1:
+        message = "n_clusters='auto' found no clusters apart; all rows are in one. Pass n_clusters if you know better."
+    else:
+        return settled
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    return settled
+
+
+def _most_common_count(labellings):
+    """Return the number of clusters that most labellings have, the larger of two as common; 1 if all is noise."""
+    counts = Counter(int(labels.max()) + 1 for labels in labellings)
+    del counts[0]  # nothing but noise is no clustering
+    return max(counts, key=lambda count: (counts[count], count)) if counts else 1

@@ -1,0 +1,233 @@
+"""The paper's Algorithm 1: pretrain, then cluster, align, vote and train until agreement stops growing."""
+
+import warnings
+from dataclasses import asdict, replace
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .._constants import NOISE
+from .._runtime.seeding import LABELLING, SAMPLES, derive_seed
+from .consensus import Consensus, find_consensus, select_agreed
+from .history import best_round, has_stopped_growing
+from .labelling import Labellings, cluster_spaces, keep_exact, n_spaces, settle_n_clusters
+from .objectives import Heads, PseudoLabels, Reconstruction
+from .progress import Progress, RoundsResult, Stopwatch
+from .pseudo_labels import draw_samples, pseudo_labels, reconstructed_rows
+
+
+def run_rounds(X, ensemble, n_clusters, settings, reporter, checkpoints):
+    """Run the whole method.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, *input_shape)
+        Distinct rows, more than clusters: scaled, or the bytes of images.
+    ensemble : Ensemble
+        New. Afterwards it has the encoders of the best round, and heads trained on its consensus.
+    n_clusters : int or "auto"
+    settings : RoundSettings
+    reporter : Reporter
+        Told of each stage; asked after each round whether to stop.
+    checkpoints : Checkpoints
+        Where progress is written after pretraining and each round, and read from at the start.
+
+    Returns
+    -------
+    result : RoundsResult
+    """
+    ended_by = "itself"
+    progress: Progress | None = None
+    try:
+        progress = checkpoints.read(ensemble)
+        if progress is None:
+            reporter.stage("pretraining")
+            progress = _pretrain(X, ensemble, n_clusters, settings)
+            checkpoints.write(progress, ensemble)
+        elif progress.history:
+            reporter.resumed(progress.history)
+        while not _is_over(progress, settings):
+            if progress.history:
+                reporter.stage(f"training, round {len(progress.history)}")
+                progress = _train(X, ensemble, progress, settings)
+            reporter.stage("clustering")
+            progress = _cluster(X, ensemble, progress, settings)
+            checkpoints.write(progress, ensemble)
+            if reporter.after_round(progress.history):
+                ended_by = "monitor"
+                break
+    except KeyboardInterrupt:
+        if progress is None or not progress.history:
+            raise
+        ended_by = "interrupt"
+    except TrainingDiverged as error:
+        if progress is None or not progress.history:
+            raise
+        warnings.warn(f"{error} The result is that of the best round before.", ConvergenceWarning, stacklevel=3)
+    reporter.stage("training classifiers")
+    try:
+        result = _finish(X, ensemble, progress, settings)
+    except KeyboardInterrupt:  # once more, so that there is a result; Ctrl-C a second time leaves none
+        ended_by, result = "interrupt", _finish(X, ensemble, progress, settings)
+    return replace(result, ended_by=ended_by)
+
+
+class TrainingDiverged(FloatingPointError):
+    """No member has finite weights left."""
+
+
+def _pretrain(X, ensemble, n_clusters, settings):
+    clock = Stopwatch()
+    losses = ensemble.train(Reconstruction(X), settings.pretraining)
+    clock.lap("train")
+    return Progress(n_clusters, losses, clock.seconds)
+
+
+def _train(X, ensemble, progress, settings):
+    """Train on the last round's pseudo-labels."""
+    clock, stage = Stopwatch(), len(progress.history)
+    if stage == 1:
+        ensemble.reset_heads(progress.n_clusters)
+    targets, selected = pseudo_labels(progress.consensus, progress.spaces, ensemble.n_members, settings)
+    if settings.max_samples is not None:
+        selected = draw_samples(selected, settings.max_samples, derive_seed(ensemble.seed, SAMPLES, stage))
+    reconstructed = reconstructed_rows(selected, settings.reconstruction)
+    losses = ensemble.train(PseudoLabels(X, targets, selected, reconstructed, stage), settings.training)
+    clock.lap("train")
+    return replace(progress, losses=losses, seconds=clock.seconds)
+
+
+def _cluster(X, ensemble, progress, settings):
+    """Cluster, align and vote: one more row of the history, and perhaps a new best round."""
+    clock, index = Stopwatch(), len(progress.history)
+    latents = ensemble.encode(X)
+    diverged = without_vote(latents, ensemble.diverged)
+    clock.lap("encode")
+    seed = derive_seed(ensemble.seed, LABELLING, index)
+    found = cluster_spaces(latents, progress.n_clusters, settings, seed, diverged)
+    n_clusters = progress.n_clusters if index else settle_n_clusters(list(found.values()), progress.n_clusters)
+    labellings = keep_exact(found, n_clusters, n_spaces(ensemble.n_members, settings.concatenate))
+    clock.lap("cluster")
+    names = progress.consensus.labels if index else None
+    consensus = find_consensus(labellings.kept, n_clusters, names) if labellings.spaces else None
+    clock.lap("vote")
+    seconds = progress.seconds | clock.seconds
+    row = _history_row(index, consensus, labellings, settings, progress.losses, seconds)
+    progress = replace(
+        progress,
+        n_clusters=n_clusters,
+        history=[*progress.history, row],
+        consensus=consensus,
+        spaces=labellings.spaces,
+    )
+    if best_round(progress.history) == index:
+        progress = replace(progress, best=consensus, best_encoders=ensemble.state()["autoencoder"])
+    return progress
+
+
+def without_vote(latents, diverged):
+    """Members without a vote in this round, those whose training diverged: a set of int.
+
+    Raises
+    ------
+    TrainingDiverged
+        If that is all of them.
+    """
+    diverged = {*diverged, *np.flatnonzero(~np.isfinite(latents).all(axis=(1, 2))).tolist()}
+    if len(diverged) == len(latents):
+        raise TrainingDiverged(
+            "Training diverged: the weights of every member have become infinite or NaN. Lower learning_rate, or scale "
+            "the data (extreme values of a feature survive standardisation)."
+        )
+    return diverged
+
+
+def label_without_rounds(X, ensemble, labels, settings, reporter):
+    """Make a result of known labels: the heads are trained on them unless there is only one.
+
+    Serves one cluster, and as many clusters as distinct rows, where there is nothing to choose.
+    """
+    n_clusters, clock = int(labels.max()) + 1, Stopwatch()
+    losses = {}
+    if n_clusters > 1:
+        reporter.stage("pretraining")
+        losses = ensemble.train(Reconstruction(X), settings.pretraining)
+        without_vote(ensemble.encode(X), ensemble.diverged)
+    for stage in ("train", "encode", "cluster", "vote"):
+        clock.lap(stage)
+    consensus = Consensus(labels, np.ones(len(labels), dtype=np.int64), labels[None])
+    ensemble.reset_heads(n_clusters)
+    row = _history_row(0, consensus, Labellings(labels[None], [0], []), settings, losses, clock.seconds)
+    reporter.after_round([row])
+    if n_clusters > 1:
+        progress = Progress(
+            n_clusters, losses, clock.seconds, [row], consensus, [0], consensus, ensemble.state()["autoencoder"]
+        )
+        return _finish(X, ensemble, progress, settings)
+    everywhere = np.ones(len(labels))
+    return RoundsResult(labels, everywhere, everywhere.astype(bool), labels[None], [row], 0, 1)
+
+
+def _is_over(progress, settings):
+    """Whether training ends: enough rounds, no growth, nothing left to agree on, or nothing to train on."""
+    history = progress.history
+    return len(history) > 0 and (
+        len(history) > settings.max_iter
+        or progress.consensus is None
+        or has_stopped_growing(history, settings.n_iter_no_change, settings.tol)
+        or history[-1]["mean_agreement"] == 1.0
+    )
+
+
+def _finish(X, ensemble, progress, settings):
+    """Restore the best round's encoders, train heads on its consensus, and label what had no vote."""
+    ensemble.load_state({"autoencoder": progress.best_encoders})
+    ensemble.reset_heads(progress.n_clusters)
+    latents = ensemble.encode(X)
+    consensus = progress.best
+    if consensus is None:  # not one labelling had a cluster
+        labels = np.zeros(latents.shape[1], dtype=np.int64)
+        consensus = Consensus(labels, np.zeros_like(labels), np.full((1, len(labels)), NOISE))
+    ensemble.train(Heads(latents, consensus.labels), settings.heads)
+    labels = consensus.labels.copy()
+    undecided = labels == NOISE
+    if undecided.any():
+        predicted = ensemble.classify(latents).mean(axis=0).argmax(axis=1)
+        labels[undecided] = predicted[undecided]
+    return RoundsResult(
+        labels=labels,
+        agreement=consensus.agreement,
+        agreed=select_agreed(consensus.votes, len(consensus.aligned), settings.min_agreement),
+        member_labels=consensus.aligned,
+        history=progress.history,
+        best_iter=best_round(progress.history),
+        n_clusters=progress.n_clusters,
+    )
+
+
+def _history_row(index, consensus, labellings, settings, losses, seconds):
+    """One row of the history; labellings left out count as disagreeing in its statistic."""
+    n_rows = labellings.kept.shape[1]
+    votes = np.zeros(n_rows, dtype=np.int64) if consensus is None else consensus.votes
+    n_agreed = int(select_agreed(votes, labellings.n_tried, settings.min_agreement).sum())
+    return {
+        "round": index,
+        "n_rows": n_rows,
+        "n_agreed": n_agreed,
+        "agreed_share": n_agreed / n_rows,
+        "mean_agreement": float(votes.mean() / labellings.n_tried),
+        "n_labellings": len(labellings.spaces),
+        "left_out": labellings.left_out,
+        "consensus_share": _consensus_shares(consensus, labellings),
+        "losses": losses,
+        "seconds": seconds,
+        "training": asdict(settings.training if index else settings.pretraining),
+    }
+
+
+def _consensus_shares(consensus, labellings):
+    """Share of the rows to which each kept labelling gives their consensus label."""
+    if consensus is None:
+        return []
+    shares = (consensus.aligned == consensus.labels).mean(axis=1, where=consensus.labels != NOISE)
+    return [{"space": i, "share": float(share)} for i, share in zip(labellings.spaces, shares, strict=True)]

@@ -1,0 +1,55 @@
+"""The one door from numpy to torch and back: arrays, tensors, and rows where batches are taken from."""
+
+import numpy as np
+import torch
+
+from .memory import RESIDENT_SHARE, free_memory
+
+
+def to_tensor(array, device):
+    """Bring a numpy array to a device; its memory is shared where that is the CPU and it can be written to."""
+    return torch.from_numpy(array if array.flags.writeable else array.copy()).to(device)
+
+
+def to_numpy(tensor):
+    """Bring a tensor to the CPU as a numpy array."""
+    return tensor.detach().cpu().numpy()
+
+
+def place_rows(X, device):
+    """Rows where batches are taken from: on the device if they fit there, else where they are.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, *input_shape)
+    device : torch.device
+
+    Returns
+    -------
+    X : ndarray or tensor
+    """
+    if device.type == "cpu":
+        return X
+    free = free_memory(device)
+    return to_tensor(X, device) if free is None or X.nbytes <= RESIDENT_SHARE * free else X
+
+
+def take_rows(X, index, device):
+    """Take rows as a batch for a network.
+
+    Parameters
+    ----------
+    X : ndarray or tensor of shape (N, *input_shape)
+        Of `place_rows`. Bytes are images, and are scaled from 0..255 to [-1, 1].
+    index : tensor of int, or slice
+    device : torch.device
+
+    Returns
+    -------
+    batch : tensor of shape (*index.shape, *input_shape), floating, on the device
+    """
+    if isinstance(X, np.ndarray):
+        batch = to_tensor(X[index if isinstance(index, slice) else to_numpy(index)], device)
+    else:
+        batch = X[index]
+    return batch.float() / 127.5 - 1 if batch.dtype == torch.uint8 else batch

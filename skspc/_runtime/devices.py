@@ -1,0 +1,74 @@
+"""Devices and precisions by name: the one door to what torch computes on."""
+
+import torch
+
+BFLOAT16_CAPABILITY = (8, 0)  # of a CUDA device (Ampere and later)
+
+
+def resolve_device(device):
+    """Return the torch device that ``device`` names.
+
+    Parameters
+    ----------
+    device : str or torch.device
+        "auto" is CUDA where it is available and the CPU elsewhere.
+
+    Returns
+    -------
+    device : torch.device
+
+    Raises
+    ------
+    ValueError
+        If torch does not know the name, or the device is not on this machine.
+    """
+    if isinstance(device, str) and device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        resolved = torch.device(device)
+        torch.zeros(1, device=resolved).cpu()
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(
+            f"device={device!r} cannot be used on this machine ({reason}). Pass device='auto', "
+            "which takes a CUDA device where there is one and the CPU elsewhere."
+        ) from error
+    return resolved
+
+
+def training_devices(device):
+    """Return the devices that members are dealt to: all CUDA devices where none is named by its index."""
+    if device.type == "cuda" and device.index is None:
+        return [torch.device("cuda", index) for index in range(torch.cuda.device_count())]
+    return [device]
+
+
+def inference_device(device):
+    """Return the device for float64 inference: ``device``, or the CPU where it cannot serve.
+
+    A model fitted on a GPU predicts on a machine without one, and Apple's MPS has no float64.
+    """
+    try:
+        resolved = resolve_device(device)
+    except ValueError:
+        return torch.device("cpu")
+    return torch.device("cpu") if resolved.type == "mps" else resolved
+
+
+def resolve_precision(precision, device):
+    """Return the dtype of the products in training.
+
+    Parameters
+    ----------
+    precision : {"auto", "float32", "bfloat16"}
+        "auto" is bfloat16 on CUDA devices whose hardware has it, and float32 elsewhere: on the CPU it saves no time.
+    device : torch.device
+
+    Returns
+    -------
+    dtype : torch.dtype
+    """
+    if precision == "auto" and device.type == "cuda":
+        capabilities = [torch.cuda.get_device_capability(each) for each in training_devices(device)]
+        return torch.bfloat16 if min(capabilities) >= BFLOAT16_CAPABILITY else torch.float32
+    return torch.bfloat16 if precision == "bfloat16" else torch.float32
