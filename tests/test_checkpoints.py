@@ -4,13 +4,14 @@ import os
 
 import numpy as np
 import pytest
-import skspc._checkpoints
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+import skspc._persistence.checkpoints
 from skspc import SPCClustering
 from skspc._ensemble.ensemble import Ensemble
+from skspc._method.objectives import Heads, PseudoLabels, Reconstruction
 from skspc.clusterers import HDBSCANCut
 
 X = np.random.default_rng(0).normal(size=(120, 4))  # no clusters: agreement grows slowly
@@ -41,15 +42,16 @@ def kill_after(n_clusterings):
     return monitor
 
 
-def kill_in(method, monkeypatch, after=0):
-    """End the process in the ``after``-th call of a method of the ensemble."""
+def kill_in(stage, monkeypatch, after=0):
+    """End the process in the ``after``-th call of "encode", or training of an objective."""
+    method = "encode" if stage == "encode" else "train"
     original, calls = getattr(Ensemble, method), []
 
-    def killed(self, *args, **kwargs):
-        calls.append(1)
-        if len(calls) > after:
+    def killed(self, what, *args):
+        calls.append(stage == "encode" or isinstance(what, stage))
+        if calls[-1] and sum(calls) > after:
             raise Killed
-        return original(self, *args, **kwargs)
+        return original(self, what, *args)
 
     monkeypatch.setattr(Ensemble, method, killed)
 
@@ -91,16 +93,14 @@ def test_a_fit_killed_again_and_again(tmp_path, expected):
     assert_same_fit(make_model(tmp_path).fit(X), expected)
 
 
-@pytest.mark.parametrize(
-    "method, after", [("encode", 0), ("train_on_pseudo_labels", 0), ("train_on_pseudo_labels", 2), ("train_heads", 0)]
-)
-def test_a_fit_killed_in_a_stage_goes_on_before_it(tmp_path, expected, method, after):
+@pytest.mark.parametrize("stage, after", [("encode", 0), (PseudoLabels, 0), (PseudoLabels, 2), (Heads, 0)])
+def test_a_fit_killed_in_a_stage_goes_on_before_it(tmp_path, expected, stage, after):
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
-        kill_in(method, patch, after)
+        kill_in(stage, patch, after)
         make_model(tmp_path).fit(X)
     assert files_in(tmp_path)
     with pytest.MonkeyPatch.context() as patch:
-        kill_in("pretrain", patch)  # it is not done again
+        kill_in(Reconstruction, patch)  # it is not done again
         assert_same_fit(make_model(tmp_path).fit(X), expected)
     assert files_in(tmp_path) == []
 
@@ -171,20 +171,21 @@ def test_parameters_that_are_numbers_of_numpy(tmp_path):
 
 
 def test_a_function_without_a_name_has_no_checkpoints(tmp_path, monkeypatch):
-    kill_in("pretrain", monkeypatch)
+    kill_in(Reconstruction, monkeypatch)
     with pytest.raises(TypeError, match=r"augmentation=<function .*lambda.* Pass a function defined in a module.*None"):
         make_model(tmp_path, augmentation=lambda batch, generator: batch).fit(X)
 
 
 def test_a_member_lost_before_the_end_stays_lost_after_it(tmp_path, monkeypatch):
-    pretrain = Ensemble.pretrain
+    train = Ensemble.train
 
-    def pretrain_and_lose(self, *args):
-        losses = pretrain(self, *args)
-        self.lost = {1}
+    def train_and_lose(self, objective, plan):
+        losses = train(self, objective, plan)
+        if isinstance(objective, Reconstruction):
+            self.diverged = {1}
         return losses
 
-    monkeypatch.setattr(Ensemble, "pretrain", pretrain_and_lose)
+    monkeypatch.setattr(Ensemble, "train", train_and_lose)
     whole = make_model(None).fit(X)
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
         kill_in("encode", patch)
@@ -198,7 +199,7 @@ def test_a_fit_stopped_at_its_classifiers_after_a_round_of_noise(tmp_path):
     settings = {"clusterer": Noise(n_init=1), "n_iter_no_change": 9}
     seen = []
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed), pytest.warns(ConvergenceWarning):
-        kill_in("train_heads", patch)
+        kill_in(Heads, patch)
         make_model(tmp_path, **settings).fit(X, monitor=lambda history: seen.append(len(history)))
     assert seen == [1]  # nothing to train on, so no round follows
     model = make_model(tmp_path, **settings).fit(X)
@@ -218,15 +219,15 @@ def test_a_folder_in_the_place_of_a_checkpoint(tmp_path, expected):
 
 
 def test_ctrl_c_at_the_classifiers_leaves_the_whole_fit(expected, monkeypatch):
-    original, calls = Ensemble.train_heads, []
+    original, calls = Ensemble.train, []
 
-    def interrupted(self, *args):
-        calls.append(1)
-        if len(calls) == 1:
+    def interrupted(self, objective, plan):
+        calls.append(isinstance(objective, Heads))
+        if calls[-1] and sum(calls) == 1:
             raise KeyboardInterrupt
-        return original(self, *args)
+        return original(self, objective, plan)
 
-    monkeypatch.setattr(Ensemble, "train_heads", interrupted)
+    monkeypatch.setattr(Ensemble, "train", interrupted)
     model = make_model(None)
     with pytest.warns(ConvergenceWarning, match="interrupted after 5"), pytest.raises(KeyboardInterrupt):
         model.fit(X)
@@ -246,7 +247,7 @@ def test_a_fit_that_goes_on_says_so(tmp_path, capsys):
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_before_training(tmp_path, monkeypatch):
-    kill_in("pretrain", monkeypatch)
+    kill_in(Reconstruction, monkeypatch)
     (tmp_path / "file").write_text("")
     folder = tmp_path / "file" / "folder"
     with pytest.raises(OSError, match=r"checkpoint='.*folder' cannot be written to \(Not a directory\)") as caught:
@@ -258,7 +259,7 @@ def test_a_full_disk_is_told_and_the_fit_goes_on(tmp_path, expected, monkeypatch
     def full(path, data, what):
         raise OSError(28, f"{what} was not saved: No space left on device", str(path))
 
-    monkeypatch.setattr(skspc._checkpoints, "write_atomically", full)
+    monkeypatch.setattr(skspc._persistence.checkpoints, "write_atomically", full)
     with pytest.warns(RuntimeWarning, match="A checkpoint was not saved: No space left .* The fit goes on") as caught:
         model = make_model(tmp_path).fit(X)
     assert len(caught) == 6

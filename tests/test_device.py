@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from skspc import _device
-from skspc._runtime.arrays import to_numpy
-from skspc._runtime.devices import inference_device, resolve_device, resolve_precision
-from skspc._runtime.modes import own_torch_modes
+import skspc._runtime.arrays
+import skspc._runtime.memory
+from skspc._runtime.arrays import place_rows, take_rows, to_numpy
+from skspc._runtime.devices import inference_device, resolve_device, resolve_precision, training_devices
+from skspc._runtime.memory import memory_beside_rows
+from skspc._runtime.modes import own_torch_modes, reproducible
 from skspc._runtime.threads import VALUES_PER_THREAD, threads_shared
 
 
@@ -188,35 +190,35 @@ def test_to_numpy_detaches():
 
 @pytest.mark.parametrize("n_row_bytes, beside", [(0, 100), (50, 50), (51, 100)])
 def test_rows_take_memory_where_they_are_put(monkeypatch, n_row_bytes, beside):
-    monkeypatch.setattr(_device, "free_memory", lambda device: 100)
-    assert _device.memory_beside_rows(torch.device("cuda"), n_row_bytes) == beside
+    monkeypatch.setattr(skspc._runtime.memory, "free_memory", lambda device: 100)
+    assert memory_beside_rows(torch.device("cuda"), n_row_bytes) == beside
 
 
 def test_a_cpu_tells_no_memory():
-    assert _device.memory_beside_rows(torch.device("cpu"), 7) is None
+    assert memory_beside_rows(torch.device("cpu"), 7) is None
 
 
 @pytest.mark.parametrize("device, expected", [("cuda", ["cuda:0", "cuda:1"]), ("cuda:1", ["cuda:1"]), ("cpu", ["cpu"])])
 def test_training_uses_all_devices_or_the_one_named(monkeypatch, device, expected):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert [str(each) for each in _device.training_devices(torch.device(device))] == expected
+    assert [str(each) for each in training_devices(torch.device(device))] == expected
 
 
 def test_rows_too_many_for_the_device_are_taken_batch_by_batch(monkeypatch):
     X = np.arange(12, dtype=np.float32).reshape(6, 2)
-    monkeypatch.setattr(_device, "free_memory", lambda device: 95)  # the rows take 48 bytes
-    assert _device.place_rows(X, torch.device("meta")) is X
-    monkeypatch.setattr(_device, "free_memory", lambda device: 96)
-    assert torch.is_tensor(_device.place_rows(X, torch.device("meta")))
+    monkeypatch.setattr(skspc._runtime.arrays, "free_memory", lambda device: 95)  # the rows take 48 bytes
+    assert place_rows(X, torch.device("meta")) is X
+    monkeypatch.setattr(skspc._runtime.arrays, "free_memory", lambda device: 96)
+    assert torch.is_tensor(place_rows(X, torch.device("meta")))
     index = torch.tensor([[4, 0], [1, 1]])
     for rows in (X, torch.from_numpy(X)):
-        assert _device.take_rows(rows, index, torch.device("cpu")).tolist() == X[index.numpy()].tolist()
+        assert take_rows(rows, index, torch.device("cpu")).tolist() == X[index.numpy()].tolist()
 
 
 def test_read_only_rows_are_taken_without_a_warning():
     X = np.array([[0, 255], [51, 204]], dtype=np.uint8)
     X.flags.writeable = False
-    taken = _device.take_rows(X, slice(0, 2), torch.device("cpu"))
+    taken = take_rows(X, slice(0, 2), torch.device("cpu"))
     np.testing.assert_allclose(taken.numpy(), [[-1, 1], [-0.6, 0.6]], atol=1e-6)
 
 
@@ -226,7 +228,7 @@ def test_cudnn_is_made_repeatable_for_a_while(monkeypatch, device, expected):
     monkeypatch.setattr(cudnn, "deterministic", False)
     monkeypatch.setattr(cudnn, "benchmark", True)
     enabled = cudnn.enabled
-    with pytest.raises(KeyError), _device.reproducible(torch.device(device)):
+    with pytest.raises(KeyError), reproducible(torch.device(device)):
         assert (cudnn.deterministic, cudnn.benchmark) == expected
         assert cudnn.enabled is enabled
         raise KeyError

@@ -9,11 +9,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from skspc import _ensemble, _members
+import skspc._ensemble.ensemble
+import skspc._ensemble.group
+import skspc._ensemble.sizing
 from skspc._constants import NOISE
 from skspc._ensemble.ensemble import Ensemble
-from skspc._ensemble.group import ROWS_PER_CHUNK, MemberGroup
+from skspc._ensemble.group import ROWS_PER_CHUNK, MemberGroup, Networks
 from skspc._ensemble.plan import TrainingPlan, plan_training
+from skspc._method.objectives import Heads, PseudoLabels, Reconstruction
+from skspc._method.pseudo_labels import reconstructed_rows
 from skspc._runtime.modes import own_torch_modes
 from skspc._runtime.seeding import BATCHES
 from skspc.networks import ConvNetwork, MLPNetwork
@@ -45,6 +49,14 @@ def make_targets(n_members=2, seed=0):
     """Pseudo-labels (K, N), and the rows selected: about half."""
     random = np.random.default_rng(seed)
     return random.integers(N_CLUSTERS, size=(n_members, N)), random.random((n_members, N)) < 0.5
+
+
+def pseudo_labels_of(X, targets, selected, reconstruction, stage=1):
+    return PseudoLabels(X, targets, selected, reconstructed_rows(selected, reconstruction), stage)
+
+
+def encoders(ensemble):
+    return ensemble.state()["autoencoder"]
 
 
 def weights(module):
@@ -154,8 +166,8 @@ def test_the_row_left_over_differs_from_epoch_to_epoch():
 
 def test_pretraining_lowers_the_reconstruction_loss():
     X, ensemble = make_rows(), make_ensemble()
-    first = ensemble.pretrain(X, WHOLE)
-    later = ensemble.pretrain(X, TrainingPlan(100, 16, 1e-2))
+    first = ensemble.train(Reconstruction(X), WHOLE)
+    later = ensemble.train(Reconstruction(X), TrainingPlan(100, 16, 1e-2))
     assert first.keys() == {"reconstruction"}
     assert later["reconstruction"] < 0.3 * first["reconstruction"]
 
@@ -165,38 +177,38 @@ def test_the_loss_of_pretraining_is_the_mean_absolute_difference():
     network = copy.deepcopy(ensemble.groups[0].autoencoder).train()
     x = torch.from_numpy(np.stack([X, X]))
     by_hand = (network.decode(network.encode(x)) - x).abs().mean().item()
-    assert ensemble.pretrain(X, WHOLE)["reconstruction"] == pytest.approx(by_hand)
+    assert ensemble.train(Reconstruction(X), WHOLE)["reconstruction"] == pytest.approx(by_hand)
 
 
 def test_no_epochs_of_pretraining_change_nothing():
     ensemble = make_ensemble()
-    before = ensemble.snapshot()
-    assert ensemble.pretrain(make_rows(), TrainingPlan(0, 16, 1e-2)) == {}
-    assert are_equal(ensemble.snapshot(), before)
+    before = encoders(ensemble)
+    assert ensemble.train(Reconstruction(make_rows()), TrainingPlan(0, 16, 1e-2)) == {}
+    assert are_equal(encoders(ensemble), before)
 
 
 def test_pretraining_leaves_the_heads_alone():
     ensemble = make_ensemble()
     before = weights(ensemble.groups[0].heads)
-    ensemble.pretrain(make_rows(), PLAN)
+    ensemble.train(Reconstruction(make_rows()), PLAN)
     assert are_equal(weights(ensemble.groups[0].heads), before)
 
 
 def test_a_batch_larger_than_the_data_is_all_of_it():
     X, ensemble, other = make_rows(5), make_ensemble(), make_ensemble()
-    ensemble.pretrain(X, TrainingPlan(2, 64, 1e-2))
-    other.pretrain(X, TrainingPlan(2, 5, 1e-2))
-    assert are_equal(ensemble.snapshot(), other.snapshot())
+    ensemble.train(Reconstruction(X), TrainingPlan(2, 64, 1e-2))
+    other.train(Reconstruction(X), TrainingPlan(2, 5, 1e-2))
+    assert are_equal(encoders(ensemble), encoders(other))
 
 
 def test_images_are_trained_on_too():
     X = np.random.default_rng(0).uniform(-1, 1, (N, 1, 8, 8)).astype(np.float32)
     ensemble = Ensemble(ConvNetwork(latent_size=4, channels=(4, 6)), (1, 8, 8), 0, 2, CPU)
     ensemble.reset_heads(N_CLUSTERS)
-    first = ensemble.pretrain(X, WHOLE)["reconstruction"]
-    assert ensemble.pretrain(X, TrainingPlan(20, 16, 1e-2))["reconstruction"] < first
+    first = ensemble.train(Reconstruction(X), WHOLE)["reconstruction"]
+    assert ensemble.train(Reconstruction(X), TrainingPlan(20, 16, 1e-2))["reconstruction"] < first
     targets, selected = make_targets()
-    losses = ensemble.train_on_pseudo_labels(X, targets, selected, "all", PLAN, stage=1)
+    losses = ensemble.train(pseudo_labels_of(X, targets, selected, "all", 1), PLAN)
     assert losses.keys() == {"pseudo_label", "reconstruction"}
     assert ensemble.encode(X).shape == (2, N, 4)
 
@@ -206,9 +218,9 @@ def test_images_are_trained_on_too():
 
 def run_all_stages(n_members, X, targets, selected, reconstruction="unagreed"):
     ensemble = make_ensemble(n_members)
-    ensemble.pretrain(X, PLAN)
-    ensemble.train_on_pseudo_labels(X, targets, selected, reconstruction, PLAN, stage=1)
-    ensemble.train_heads(ensemble.encode(X), np.arange(N) % N_CLUSTERS, PLAN)
+    ensemble.train(Reconstruction(X), PLAN)
+    ensemble.train(pseudo_labels_of(X, targets, selected, reconstruction, 1), PLAN)
+    ensemble.train(Heads(ensemble.encode(X), np.arange(N) % N_CLUSTERS), PLAN)
     return ensemble
 
 
@@ -232,7 +244,7 @@ def test_a_member_does_not_see_the_pseudo_labels_of_another():
 def test_members_begin_and_end_unlike_each_other():
     X, ensemble = make_rows(), make_ensemble()
     assert not np.allclose(outputs(ensemble, X)[0], outputs(ensemble, X, member=1)[0])
-    ensemble.pretrain(X, PLAN)
+    ensemble.train(Reconstruction(X), PLAN)
     assert not np.allclose(outputs(ensemble, X)[0], outputs(ensemble, X, member=1)[0])
 
 
@@ -241,12 +253,12 @@ def test_members_begin_and_end_unlike_each_other():
 
 def train(targets, selected, reconstruction="unagreed", plan=PLAN, stage=1):
     ensemble = make_ensemble()
-    losses = ensemble.train_on_pseudo_labels(make_rows(), targets, selected, reconstruction, plan, stage)
+    losses = ensemble.train(pseudo_labels_of(make_rows(), targets, selected, reconstruction, stage), plan)
     return ensemble, losses
 
 
 def assert_same_training(one, other):
-    assert are_equal(one.snapshot(), other.snapshot())
+    assert are_equal(encoders(one), encoders(other))
     assert are_equal(weights(one.groups[0].heads), weights(other.groups[0].heads))
 
 
@@ -270,7 +282,7 @@ def test_the_pseudo_labels_of_selected_rows_are_read():
     targets, selected = make_targets()
     one, _ = train(targets, selected)
     other, _ = train(np.where(selected, (targets + 1) % N_CLUSTERS, targets), selected)
-    assert not are_equal(one.snapshot(), other.snapshot())
+    assert not are_equal(encoders(one), encoders(other))
 
 
 def test_pseudo_labels_are_learnt():
@@ -343,24 +355,24 @@ def test_nothing_to_learn_changes_no_parameter():
 def test_the_same_seed_makes_the_same_ensemble_and_another_does_not():
     X, ensembles = make_rows(), [make_ensemble(seed=seed, noise=0.3) for seed in (1, 1, 2)]
     for ensemble in ensembles:
-        ensemble.pretrain(X, PLAN)
-        ensemble.train_on_pseudo_labels(X, *make_targets(), "all", PLAN, stage=1)
+        ensemble.train(Reconstruction(X), PLAN)
+        ensemble.train(pseudo_labels_of(X, *make_targets(), "all"), PLAN)
     assert_same_training(ensembles[0], ensembles[1])
-    assert not are_equal(ensembles[0].snapshot(), ensembles[2].snapshot())
+    assert not are_equal(encoders(ensembles[0]), encoders(ensembles[2]))
 
 
 def test_stages_have_random_streams_of_their_own():
     one, _ = train(*make_targets(), stage=1)
     other, _ = train(*make_targets(), stage=2)
-    assert not are_equal(one.snapshot(), other.snapshot())
+    assert not are_equal(encoders(one), encoders(other))
 
 
 def test_torchs_global_state_is_left_alone():
     state = torch.get_rng_state()
     X, ensemble = make_rows(), make_ensemble(noise=0.3)
-    ensemble.pretrain(X, PLAN)
-    ensemble.train_on_pseudo_labels(X, *make_targets(), "all", PLAN, stage=1)
-    ensemble.train_heads(ensemble.encode(X), np.arange(N) % N_CLUSTERS, PLAN)
+    ensemble.train(Reconstruction(X), PLAN)
+    ensemble.train(pseudo_labels_of(X, *make_targets(), "all"), PLAN)
+    ensemble.train(Heads(ensemble.encode(X), np.arange(N) % N_CLUSTERS), PLAN)
     assert torch.equal(torch.get_rng_state(), state)
 
 
@@ -370,14 +382,14 @@ def test_torchs_global_state_does_not_matter():
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             ensembles.append(make_ensemble(noise=0.3))
-            ensembles[-1].pretrain(X, PLAN)
+            ensembles[-1].train(Reconstruction(X), PLAN)
     assert_same_training(*ensembles)
 
 
 def test_new_heads_are_drawn_from_the_seed():
     ensemble = make_ensemble(dtype=torch.float32)
     first = weights(ensemble.groups[0].heads)
-    ensemble.train_heads(ensemble.encode(make_rows(dtype=np.float32)), np.arange(N) % N_CLUSTERS, PLAN)
+    ensemble.train(Heads(ensemble.encode(make_rows(dtype=np.float32)), np.arange(N) % N_CLUSTERS), PLAN)
     assert not are_equal(weights(ensemble.groups[0].heads), first)
     ensemble.reset_heads(N_CLUSTERS)
     assert are_equal(weights(ensemble.groups[0].heads), first)
@@ -390,7 +402,7 @@ def test_noise_is_in_units_of_each_latents_spread():
     x = torch.from_numpy(np.stack([X, X]))
     with torch.no_grad():
         clean = ensemble.groups[0].autoencoder.train().encode(x)
-        noise = ensemble.groups[0]._noisy_latents(x, torch.Generator().manual_seed(0)) - clean
+        noise = Networks(ensemble.groups[0], [torch.Generator().manual_seed(seed) for seed in (0, 1)]).f(x) - clean
     ratio = (noise.std(dim=1) / clean.std(dim=1)).numpy()
     np.testing.assert_allclose(ratio, np.full((2, 2), 0.25), rtol=0.05)
     np.testing.assert_allclose((noise.mean(dim=1) / clean.std(dim=1)).numpy(), np.zeros((2, 2)), atol=0.02)
@@ -398,9 +410,9 @@ def test_noise_is_in_units_of_each_latents_spread():
 
 def test_noise_makes_training_another():
     X, quiet, noisy = make_rows(), make_ensemble(), make_ensemble(noise=0.3)
-    quiet.pretrain(X, PLAN)
-    noisy.pretrain(X, PLAN)
-    assert not are_equal(quiet.snapshot(), noisy.snapshot())
+    quiet.train(Reconstruction(X), PLAN)
+    noisy.train(Reconstruction(X), PLAN)
+    assert not are_equal(encoders(quiet), encoders(noisy))
 
 
 # Encoding and classifying
@@ -408,11 +420,11 @@ def test_noise_makes_training_another():
 
 def test_encoding_changes_nothing_and_repeats():
     X, ensemble = make_rows(), make_ensemble(noise=0.3)
-    ensemble.pretrain(X, PLAN)
-    before = ensemble.snapshot()
+    ensemble.train(Reconstruction(X), PLAN)
+    before = encoders(ensemble)
     latents = ensemble.encode(X)
     assert latents.tolist() == ensemble.encode(X).tolist()
-    assert are_equal(ensemble.snapshot(), before)
+    assert are_equal(encoders(ensemble), before)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -433,9 +445,9 @@ def test_all_members_encode_the_same_rows():
 @pytest.mark.parametrize("rows_per_chunk", [1, 7, N - 1, N, N + 1])
 def test_latents_do_not_depend_on_chunks(monkeypatch, rows_per_chunk):
     X, ensemble = make_rows(), make_ensemble()
-    ensemble.pretrain(X, PLAN)
+    ensemble.train(Reconstruction(X), PLAN)
     expected = ensemble.encode(X)
-    monkeypatch.setattr(_members, "ROWS_PER_CHUNK", rows_per_chunk)
+    monkeypatch.setattr(skspc._ensemble.group, "ROWS_PER_CHUNK", rows_per_chunk)
     np.testing.assert_allclose(ensemble.encode(X), expected, rtol=1e-10, atol=1e-12)
 
 
@@ -448,9 +460,9 @@ def test_many_rows_are_encoded_in_order():
 def test_training_goes_on_in_training_mode_after_encoding():
     X, ensemble, other = make_rows(), make_ensemble(), make_ensemble()
     ensemble.encode(X)
-    ensemble.pretrain(X, PLAN)
-    other.pretrain(X, PLAN)
-    assert are_equal(ensemble.snapshot(), other.snapshot())
+    ensemble.train(Reconstruction(X), PLAN)
+    other.train(Reconstruction(X), PLAN)
+    assert are_equal(encoders(ensemble), encoders(other))
 
 
 def test_probabilities_are_a_softmax_of_the_heads():
@@ -466,9 +478,9 @@ def test_probabilities_are_a_softmax_of_the_heads():
 
 def test_training_heads_leaves_encoders_and_decoders_alone():
     X, ensemble = make_rows(), make_ensemble()
-    before = ensemble.snapshot()
-    losses = ensemble.train_heads(ensemble.encode(X), np.arange(N) % N_CLUSTERS, PLAN)
-    assert are_equal(ensemble.snapshot(), before)
+    before = encoders(ensemble)
+    losses = ensemble.train(Heads(ensemble.encode(X), np.arange(N) % N_CLUSTERS), PLAN)
+    assert are_equal(encoders(ensemble), before)
     assert losses.keys() == {"pseudo_label"}
 
 
@@ -477,7 +489,7 @@ def test_heads_learn_labels_of_latents():
     centers = np.array([[0, 3], [3, -3], [-3, -3]])
     latents = centers[labels] + 0.1 * np.random.default_rng(0).normal(size=(2, N, 2))
     ensemble = make_ensemble()
-    ensemble.train_heads(latents, labels, TrainingPlan(60, 16, 1e-2))
+    ensemble.train(Heads(latents, labels), TrainingPlan(60, 16, 1e-2))
     assert (ensemble.classify(latents).argmax(axis=2) == labels).all()
 
 
@@ -485,15 +497,15 @@ def test_noise_rows_are_left_out_of_the_training_of_heads():
     labels, latents = np.arange(N) % N_CLUSTERS, np.random.default_rng(0).normal(size=(2, N, 2))
     labels[::4] = NOISE
     one, other = make_ensemble(), make_ensemble()
-    one.train_heads(latents, labels, PLAN)
+    one.train(Heads(latents, labels), PLAN)
     latents[:, ::4] = np.nan
-    other.train_heads(latents, labels, PLAN)
+    other.train(Heads(latents, labels), PLAN)
     assert are_equal(weights(one.groups[0].heads), weights(other.groups[0].heads))
 
 
 def test_one_row_is_enough_for_heads():
     ensemble = make_ensemble()
-    ensemble.train_heads(np.ones((2, 2, 2)), np.array([1, NOISE]), TrainingPlan(50, 16, 1e-1))
+    ensemble.train(Heads(np.ones((2, 2, 2)), np.array([1, NOISE])), TrainingPlan(50, 16, 1e-1))
     assert (ensemble.classify(np.ones((2, 1, 2))).argmax(axis=2) == 1).all()
 
 
@@ -502,42 +514,42 @@ def test_one_row_is_enough_for_heads():
 
 def test_a_snapshot_is_brought_back():
     X, ensemble = make_rows(), make_ensemble()
-    ensemble.pretrain(X, PLAN)
-    latents, state = ensemble.encode(X), ensemble.snapshot()
-    ensemble.pretrain(X, PLAN)
+    ensemble.train(Reconstruction(X), PLAN)
+    latents, state = ensemble.encode(X), encoders(ensemble)
+    ensemble.train(Reconstruction(X), PLAN)
     assert not np.allclose(ensemble.encode(X), latents)
-    ensemble.restore(state)
+    ensemble.load_state({"autoencoder": state})
     assert ensemble.encode(X).tolist() == latents.tolist()
 
 
 def test_a_snapshot_does_not_follow_training():
     X, ensemble = make_rows(), make_ensemble()
-    state = ensemble.snapshot()
+    state = encoders(ensemble)
     kept = copy.deepcopy(state)
-    ensemble.pretrain(X, PLAN)
-    ensemble.restore(state)
-    ensemble.pretrain(X, PLAN)
+    ensemble.train(Reconstruction(X), PLAN)
+    ensemble.load_state({"autoencoder": state})
+    ensemble.train(Reconstruction(X), PLAN)
     assert are_equal(state, kept)
 
 
 def test_a_copy_in_float64_leaves_the_original_alone():
     X, ensemble = make_rows(dtype=np.float32), make_ensemble(dtype=torch.float32)
-    before, heads = ensemble.snapshot(), weights(ensemble.groups[0].heads)
+    before, heads = encoders(ensemble), weights(ensemble.groups[0].heads)
     double = ensemble.to(CPU, torch.float64)
     np.testing.assert_allclose(double.encode(X.astype(float)), ensemble.encode(X), rtol=1e-4, atol=1e-5)
-    double.pretrain(X.astype(float), PLAN)
-    double.train_heads(double.encode(X.astype(float)), np.arange(N) % N_CLUSTERS, PLAN)
+    double.train(Reconstruction(X.astype(float)), PLAN)
+    double.train(Heads(double.encode(X.astype(float)), np.arange(N) % N_CLUSTERS), PLAN)
     double.reset_heads(7)
     assert {tensor.dtype for tensor in double.groups[0].autoencoder.parameters()} == {torch.float64}
     assert {tensor.dtype for tensor in ensemble.groups[0].autoencoder.parameters()} == {torch.float32}
-    assert are_equal(ensemble.snapshot(), before)
+    assert are_equal(encoders(ensemble), before)
     assert are_equal(weights(ensemble.groups[0].heads), heads)
 
 
 # Groups
 
 
-LONG_STEP = _ensemble.SHORT_STEP // N_FEATURES + 1  # rows
+LONG_STEP = skspc._ensemble.sizing.SHORT_STEP // N_FEATURES + 1  # rows
 
 
 @pytest.mark.parametrize(
@@ -577,9 +589,9 @@ def test_the_number_of_threads_changes_nothing(noise):
         torch.set_num_threads(n_threads)
         try:
             ensemble = make_ensemble(5, noise=noise)
-            losses.append(ensemble.pretrain(X, PLAN))
-            losses.append(ensemble.train_on_pseudo_labels(X, targets, selected, "all", PLAN, stage=1))
-            states.append(ensemble.snapshot())
+            losses.append(ensemble.train(Reconstruction(X), PLAN))
+            losses.append(ensemble.train(pseudo_labels_of(X, targets, selected, "all", 1), PLAN))
+            states.append(encoders(ensemble))
         finally:
             torch.set_num_threads(1)
     assert are_equal(states[0], states[1])
@@ -590,7 +602,7 @@ def test_groups_have_noise_of_their_own():
     ensemble = make_ensemble(4, noise=0.5)
     same_weights = ensemble.groups[0].autoencoder.state_dict()
     ensemble.groups[1].autoencoder.load_state_dict(same_weights)
-    ensemble.pretrain(make_rows(), WHOLE)  # all rows in one batch: groups differ by order and noise alone
+    ensemble.train(Reconstruction(make_rows()), WHOLE)  # all rows in one batch: groups differ by order and noise alone
     first, second = (weights(group.autoencoder) for group in ensemble.groups)
     assert not are_equal(first, second)
 
@@ -603,10 +615,16 @@ def test_results_are_in_the_order_of_members():
     np.testing.assert_array_equal(ensemble.classify(latents)[3], ensemble.groups[1].classify(latents[2:4])[1])
 
 
+def on_meta(n_devices):
+    return [torch.device("meta", i) for i in range(n_devices)]
+
+
 def test_members_are_dealt_to_all_devices(monkeypatch):
-    monkeypatch.setattr(_ensemble, "training_devices", lambda device: [torch.device("meta", i) for i in range(3)])
-    monkeypatch.setattr(_ensemble, "bytes_of_member", lambda network, shape, batch_size: 1)
-    monkeypatch.setattr(_ensemble, "memory_beside_rows", lambda device, n_bytes: 2**40)
+    monkeypatch.setattr(
+        skspc._ensemble.ensemble, "training_devices", lambda device: [torch.device("meta", i) for i in range(3)]
+    )
+    monkeypatch.setattr(skspc._ensemble.ensemble, "bytes_of_member", lambda network, shape, batch_size: 1)
+    monkeypatch.setattr(skspc._ensemble.ensemble, "memory_beside_rows", lambda device, n_bytes: 2**40)
     groups = Ensemble(NoWeights(), (N_FEATURES,), 0, 8, torch.device("meta")).groups
     assert [(group.device.index, list(group.members)) for group in groups] == [
         (0, [0, 1, 2]),
@@ -619,10 +637,12 @@ def test_members_are_dealt_to_all_devices(monkeypatch):
     "plumbing", "more members than fit into the memory of a GPU", origin="sentence-transformers#1323; deepcluster#38"
 )
 def test_members_are_split_into_groups_that_fit_into_the_memory(monkeypatch):
-    monkeypatch.setattr(_ensemble, "training_devices", lambda device: [torch.device("meta", i) for i in range(2)])
-    monkeypatch.setattr(_ensemble, "bytes_of_member", lambda network, shape, batch_size: 10 * batch_size)
+    monkeypatch.setattr(
+        skspc._ensemble.ensemble, "training_devices", lambda device: [torch.device("meta", i) for i in range(2)]
+    )
+    monkeypatch.setattr(skspc._ensemble.ensemble, "bytes_of_member", lambda network, shape, batch_size: 10 * batch_size)
     free = [200, 160]  # 80 % of 160: 2 of 60
-    monkeypatch.setattr(_ensemble, "memory_beside_rows", lambda device, n_bytes: free[device.index])
+    monkeypatch.setattr(skspc._ensemble.ensemble, "memory_beside_rows", lambda device, n_bytes: free[device.index])
     groups = Ensemble(NoWeights(), (N_FEATURES,), 0, 5, torch.device("meta"), batch_size=6).groups
     assert [(group.device.index, list(group.members)) for group in groups] == [(0, [0, 1]), (1, [2, 3]), (0, [4])]
 
@@ -650,23 +670,25 @@ def test_halves_have_the_members_of_the_whole():
 def test_halves_of_convolutional_members():
     X = np.random.default_rng(0).uniform(-1, 1, (20, 1, 8, 8)).astype(np.float32)
     whole = MemberGroup(ConvNetwork(latent_size=4, channels=(4, 6)), (1, 8, 8), 0, range(3), CPU)
-    list(whole.pretrain(X, TrainingPlan(1, 10, 1e-2)))  # so that the running means are not those of a new network
+    list(
+        whole.train(Reconstruction(X), TrainingPlan(1, 10, 1e-2))
+    )  # so that the running means are not those of a new network
     encoded = np.concatenate([half.encode(X) for half in whole.halves()])
     np.testing.assert_allclose(encoded, whole.encode(X), rtol=1e-4, atol=1e-6)
 
 
 def too_large_above(n_members, monkeypatch):
     """Let training run out of memory, some steps into a stage, with more members at once than this."""
-    optimise = MemberGroup._optimise
+    train = MemberGroup.train
 
     def limited(group, *arguments):
-        run = optimise(group, *arguments)
+        run = train(group, *arguments)
         next(run)
         if len(group.members) > n_members:
             raise torch.cuda.OutOfMemoryError
         return (yield from run)
 
-    monkeypatch.setattr(MemberGroup, "_optimise", limited)
+    monkeypatch.setattr(MemberGroup, "train", limited)
 
 
 @pytest.mark.case(
@@ -675,17 +697,17 @@ def too_large_above(n_members, monkeypatch):
 def test_a_group_that_runs_out_of_memory_trains_on_in_halves(monkeypatch):
     X, (targets, selected) = make_rows(), make_targets(5)
     expected, halved = make_ensemble(5), one_group(5)
-    losses = expected.pretrain(X, PLAN)
+    losses = expected.train(Reconstruction(X), PLAN)
     too_large_above(2, monkeypatch)
     with pytest.warns(RuntimeWarning, match="members at once; training goes on with half as many") as caught:
-        assert halved.pretrain(X, PLAN) == pytest.approx(losses)
+        assert halved.train(Reconstruction(X), PLAN) == pytest.approx(losses)
     assert [group.members for group in halved.groups] == [range(0, 2), range(2, 3), range(3, 5)]
     assert [str(warning.message).split()[7] for warning in caught] == ["5", "3"]
     np.testing.assert_allclose(halved.encode(X), expected.encode(X), rtol=1e-6, atol=1e-9)
-    before = halved.snapshot()
-    assert are_equal(before, make_halved_like(halved).snapshot())
-    halved.train_on_pseudo_labels(X, targets, selected, "all", PLAN, stage=1)  # fits now, without a warning
-    expected.train_on_pseudo_labels(X, targets, selected, "all", PLAN, stage=1)
+    before = encoders(halved)
+    assert are_equal(before, encoders(make_halved_like(halved)))
+    halved.train(pseudo_labels_of(X, targets, selected, "all", 1), PLAN)  # fits now, without a warning
+    expected.train(pseudo_labels_of(X, targets, selected, "all", 1), PLAN)
     np.testing.assert_allclose(halved.encode(X), expected.encode(X), rtol=1e-6, atol=1e-9)
 
 
@@ -698,8 +720,8 @@ def make_halved_like(ensemble):
 
 def test_a_snapshot_fits_other_groups_of_the_same_members():
     X, whole, pairs = make_rows(), one_group(5), make_ensemble(5, seed=1)
-    whole.pretrain(X, PLAN)
-    pairs.restore(whole.snapshot())
+    whole.train(Reconstruction(X), PLAN)
+    pairs.load_state({"autoencoder": encoders(whole)})
     np.testing.assert_allclose(pairs.encode(X), whole.encode(X), rtol=1e-6, atol=1e-9)
     state = pairs.state()
     whole.load_state(state)
@@ -708,7 +730,7 @@ def test_a_snapshot_fits_other_groups_of_the_same_members():
 
 def test_a_single_group_is_all_members():
     ensemble = make_ensemble(2)
-    assert are_equal(ensemble.snapshot(), weights(ensemble.groups[0].autoencoder))
+    assert are_equal(encoders(ensemble), weights(ensemble.groups[0].autoencoder))
 
 
 @pytest.mark.case("plumbing", "a GPU with too little memory for one member", origin="kmcuda#21")
@@ -717,7 +739,7 @@ def test_one_member_that_runs_out_of_memory_says_what_to_lower(monkeypatch):
     with pytest.raises(
         MemoryError, match="too little memory to train one member by itself with batch_size=16. Lower batch_size"
     ):
-        make_ensemble(1).pretrain(make_rows(), PLAN)
+        make_ensemble(1).train(Reconstruction(make_rows()), PLAN)
 
 
 # Jobs elsewhere
@@ -729,9 +751,9 @@ def test_groups_train_in_other_processes_as_they_do_here():
     for backend in ("threading", "loky"):
         ensemble = make_ensemble(5, noise=0.3)
         with joblib.parallel_config(backend, n_jobs=2):
-            losses = ensemble.pretrain(X, PLAN)
-            more = ensemble.train_on_pseudo_labels(X, targets, selected, "all", PLAN, stage=1)
-        trained.append((ensemble.snapshot(), losses, more))
+            losses = ensemble.train(Reconstruction(X), PLAN)
+            more = ensemble.train(pseudo_labels_of(X, targets, selected, "all", 1), PLAN)
+        trained.append((encoders(ensemble), losses, more))
     assert are_equal(trained[0][0], trained[1][0])
     assert trained[0][1:] == trained[1][1:]
 
@@ -746,8 +768,8 @@ def test_bytes_of_images_train_as_their_scaled_values_do():
     latents = ensembles[0].encode(X)
     np.testing.assert_allclose(latents, ensembles[0].encode(scaled), rtol=1e-4, atol=1e-6)
     assert latents.dtype == np.float32
-    losses = ensembles[0].pretrain(X, PLAN)
-    assert losses == pytest.approx(ensembles[1].pretrain(scaled, PLAN), rel=0.01)
+    losses = ensembles[0].train(Reconstruction(X), PLAN)
+    assert losses == pytest.approx(ensembles[1].train(Reconstruction(scaled), PLAN), rel=0.01)
 
 
 @pytest.mark.parametrize("modes", [nullcontext, own_torch_modes])  # a fit trains inside the latter
@@ -758,7 +780,7 @@ def test_bfloat16_trains_nearly_as_float32_does(modes):
         for precision in (torch.float32, torch.bfloat16)
     ]
     with modes():
-        losses = [ensemble.pretrain(X, PLAN)["reconstruction"] for ensemble in ensembles]
+        losses = [ensemble.train(Reconstruction(X), PLAN)["reconstruction"] for ensemble in ensembles]
     assert losses[0] != losses[1]
     assert losses[0] == pytest.approx(losses[1], rel=0.05)
     assert ensembles[1].encode(X).dtype == np.float32
@@ -812,28 +834,25 @@ def test_a_network_that_does_not_hold_its_members_one_after_the_other():
 
 def spoil(member, monkeypatch):
     """Let the last step of training leave NaN in one member of the first group."""
-    optimise = MemberGroup._optimise
+    losses = Reconstruction.losses
 
-    def spoiled(group, take, batch_losses, *arguments):
-        def losses_and_nan(*batch_and_generator):
-            losses = batch_losses(*batch_and_generator)
-            if member in group.members:
-                losses["reconstruction"][member - group.members[0]] *= float("nan")
-            return losses
+    def spoiled(objective, networks, x):
+        found = losses(objective, networks, x)
+        if member in networks.group.members:
+            found["reconstruction"][member - networks.group.members[0]] *= float("nan")
+        return found
 
-        return (yield from optimise(group, take, losses_and_nan, *arguments))
-
-    monkeypatch.setattr(MemberGroup, "_optimise", spoiled)
+    monkeypatch.setattr(Reconstruction, "losses", spoiled)
 
 
 def test_a_member_whose_loss_is_nan_keeps_its_weights_and_the_others_train(monkeypatch):
     X, expected, ensemble = make_rows(), make_ensemble(4), make_ensemble(4)
     untrained = ensemble.encode(X)
-    expected.pretrain(X, PLAN)
-    assert expected.lost == frozenset()
+    expected.train(Reconstruction(X), PLAN)
+    assert expected.diverged == frozenset()
     spoil(3, monkeypatch)
-    ensemble.pretrain(X, PLAN)
-    assert ensemble.lost == {3}
+    ensemble.train(Reconstruction(X), PLAN)
+    assert ensemble.diverged == {3}
     latents = ensemble.encode(X)
     np.testing.assert_array_equal(latents[3], untrained[3])
     np.testing.assert_allclose(latents[:3], expected.encode(X)[:3], rtol=1e-6)
@@ -844,7 +863,7 @@ def test_a_lost_member_can_come_back(monkeypatch):
     ensemble = make_ensemble()
     with monkeypatch.context() as patch:
         spoil(0, patch)
-        ensemble.pretrain(X, PLAN)
-    assert ensemble.lost == {0}
-    ensemble.train_on_pseudo_labels(X, targets, selected, "all", PLAN, stage=1)
-    assert ensemble.lost == frozenset()
+        ensemble.train(Reconstruction(X), PLAN)
+    assert ensemble.diverged == {0}
+    ensemble.train(pseudo_labels_of(X, targets, selected, "all", 1), PLAN)
+    assert ensemble.diverged == frozenset()

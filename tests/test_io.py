@@ -24,9 +24,11 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.exceptions import NotFittedError
 
 import skspc
-import skspc._ensemble
+import skspc._ensemble.ensemble
+import skspc._ensemble.packing
 from skspc import SPCClustering, augmentations, clusterers, networks
 from skspc._ensemble.ensemble import Ensemble
+from skspc._input.scaling import Scaling
 from skspc._persistence.model_files import PARTS, _digest, decode, encode
 from skspc.augmentations import AffineAugmentation
 from skspc.clusterers import AgglomerativeClusterer, GaussianMixtureClusterer, HDBSCANCut, UMAPReducer
@@ -81,7 +83,7 @@ def assert_same(value, expected):
             assert_same(item, other)
     elif hasattr(expected, "get_params"):
         assert_same(value.get_params(), expected.get_params())
-    elif isinstance(expected, (skspc._io.Scaling, Ensemble)):
+    elif isinstance(expected, (Scaling, Ensemble)):
         assert_same(state_of(value), state_of(expected))
     else:
         assert value == expected
@@ -200,14 +202,14 @@ def test_a_loaded_model_is_no_view_of_its_file(fitted, saved):
 )
 def test_a_model_of_a_cuda_device_predicts_the_same_without_one(tmp_path, monkeypatch):
     # On such a device all members are one group; here the machine has none, whatever the parameter says.
-    monkeypatch.setattr(skspc._ensemble, "MEMBERS_PER_CPU_GROUP", 100)
+    monkeypatch.setattr(skspc._ensemble.ensemble, "members_per_cpu_group", lambda *figures: 3)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     model = SPCClustering(3, **SHORT).fit(IMAGES)
     before = model.predict_proba(IMAGES)
     for device in ("cuda", "cuda:1", torch.device("cuda", 3), "mps"):
         loaded = save_and_load(model.set_params(device=device), tmp_path)
         assert_same(loaded.device, device)
-        assert [len(group.members) for group in loaded._ensemble.groups] == [3]
+        assert [len(group.members) for group in loaded._ensemble.groups] == [2, 1]
         assert {tensor.device.type for tensor in loaded._ensemble.groups[0].autoencoder.parameters()} == {"cpu"}
         assert np.array_equal(loaded.predict_proba(IMAGES), before)
 
@@ -441,9 +443,54 @@ def test_one_changed_bit(saved, place):
 
 def test_a_format_to_come(saved):
     document, arrays = open_up(saved)
-    seal(saved, {**document, "format": 2, "skspc": "3.1.4", "more": 1}, arrays)
-    reason = f"it has format 2, and skspc {skspc.__version__} reads format 1. Install skspc 3.1.4, which wrote it"
+    seal(saved, {**document, "format": 3, "skspc": "3.1.4", "more": 1}, arrays)
+    reason = f"it has format 3, and skspc {skspc.__version__} reads formats 1 to 2. Install skspc 3.1.4, which wrote it"
     assert_refused(saved, reason)
+
+
+FILES = Path(__file__).parent / "files"  # written by skspc 0.1.0.dev0 before format 2, with what the model answered
+
+
+@pytest.mark.parametrize("name", ["vectors", "images"])
+@pytest.mark.case("model files", "files of an older format")
+def test_a_file_of_format_1_answers_as_it_did(name, tmp_path):
+    model = SPCClustering.load(FILES / f"{name}_format_1.skspc")
+    told = json.loads((FILES / f"{name}_format_1.json").read_text())
+    X = np.array(told["X"], dtype=float if name == "vectors" else np.uint8)
+    assert (model._ensemble.n_members, model.n_estimators) == (3, 3)
+    assert model.labels_.tolist() == told["labels"]
+    np.testing.assert_allclose(model.predict_proba(X), told["probabilities"], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(model.transform(X[:3]), told["latents"], rtol=1e-5, atol=1e-6)
+    again = save_and_load(model, tmp_path)
+    assert json.loads(safe_header(tmp_path / "model.skspc"))["format"] == 2
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def safe_header(path):
+    with safetensors.safe_open(path, framework="np") as file:
+        return file.metadata()["skspc"]
+
+
+OLDER_FORGERIES = [
+    (["sizes"], [10**9, 1], "its weights are not as many as its network has"),
+    (["sizes"], [], "it lacks part of its ensemble"),
+    (["sizes"], 3, "its header has 3 where it cannot be"),
+    (["sizes"], [3], "it has arrays of no member"),
+    (["sizes"], [1, 1, 1], "it lacks '.*' of some members"),
+    (["sizes"], [0, 3], "its header has 0, not a number up to"),
+    (["n_members"], 3, "its header has None where it cannot be"),
+]
+
+
+@pytest.mark.parametrize("keys, value, reason", OLDER_FORGERIES)
+def test_a_forged_file_of_format_1_is_refused(keys, value, reason, tmp_path):
+    document, arrays = open_up(FILES / "vectors_format_1.skspc")
+    forge(value, *ENSEMBLE, *keys)(document, arrays)
+    if keys == ["n_members"]:
+        del document["ensemble"]["dict"]["sizes"]
+    path = tmp_path / "model.skspc"
+    seal(path, document, arrays)
+    assert_refused(path, reason)
 
 
 def forge(value, *keys):
@@ -499,10 +546,9 @@ FORGERIES = [
     (forge(2, *ENSEMBLE, "n_clusters"), "its labels are not those of its clusters"),
     (forge(60, *ENSEMBLE, "n_clusters"), "its weights are not as many as its network has"),
     (forge(-1, *ENSEMBLE, "seed"), "its header has -1, not a number up to"),
-    (forge([10**9], *ENSEMBLE, "sizes"), "its weights are not as many as its network has"),
-    (forge([], *ENSEMBLE, "sizes"), "its weights are not as many as its network has"),
-    (forge([3], *ENSEMBLE, "sizes"), "it lacks, or has beside what its network needs, 'groups.1"),
-    (forge([1, 2], *ENSEMBLE, "sizes"), r"'groups.0.* is float32 of shape .*, not float32 of shape"),
+    (forge(10**9, *ENSEMBLE, "n_members"), "its weights are not as many as its network has"),
+    (forge(0, *ENSEMBLE, "n_members"), "its header has 0, not a number up to"),
+    (forge([3], *ENSEMBLE, "n_members"), r"its header has \[3\], not a number up to"),
     (forge({"part": ["HDBSCANCut", {}]}, *ENSEMBLE, "network"), "its network is HDBSCANCut"),
     (forge({"tuple": [2**31] * 3}, *MLP, "hidden"), "its network cannot be built: "),
     (forge({"tuple": [2**30] * 2}, *MLP, "hidden"), "its weights are not as many as its network has"),
@@ -593,8 +639,8 @@ def test_skops_with_the_stated_trust_list(fitted, fitted_to_images):
         data = skops.io.dumps(model)
         untrusted = skops.io.get_untrusted_types(data=data)
         assert untrusted == [
-            "skspc._ensemble.Ensemble",
-            "skspc._scaling.Scaling",
+            "skspc._ensemble.ensemble.Ensemble",
+            "skspc._input.scaling.Scaling",
             "skspc._spc.SPCClustering",
             f"skspc.networks.{network}",
         ]

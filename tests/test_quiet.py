@@ -20,7 +20,7 @@ def test_what_dependencies_warn_of_is_ignored_inside_alone(module):
         warn_as(module)
 
 
-@pytest.mark.parametrize("module", ["skspc._rounds", "their_clusterer", "umapper", "sklearn.utils"])
+@pytest.mark.parametrize("module", ["skspc._method.rounds", "their_clusterer", "umapper", "sklearn.utils"])
 def test_what_others_warn_of_is_not(module):
     with pytest.warns(UserWarning, match="fell apart"), dependencies_quiet():
         warn_as(module)

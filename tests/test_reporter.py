@@ -7,7 +7,7 @@ import sys
 import pytest
 import tqdm.auto
 
-from skspc._method.reporter import Bar, Lines, format_row, format_time_left
+from skspc._method.reporter import Bar, Lines, Reporter, format_row, format_time_left
 
 ROW = {
     "round": 3,

@@ -16,8 +16,10 @@ from skspc._constants import NOISE
 from skspc._ensemble.plan import TrainingPlan
 from skspc._method.consensus import Consensus
 from skspc._method.labelling import cluster_spaces, keep_exact
+from skspc._method.objectives import Heads, PseudoLabels, Reconstruction
 from skspc._method.progress import RoundSettings
 from skspc._method.pseudo_labels import draw_samples, pseudo_labels
+from skspc._method.reporter import Reporter
 from skspc._method.rounds import label_without_rounds, run_rounds
 from skspc._persistence.checkpoints import Checkpoints
 
@@ -42,14 +44,19 @@ class StubEnsemble:
     """
 
     seed = 5
-    lost = frozenset()
+    diverged = frozenset()
 
     def __init__(self, script, predicted=None):
         self.script, self.predicted = script, predicted
         self.n_members, self.stage, self.log = len(script[0]), 0, []
 
-    def pretrain(self, X, plan):
-        self.log.append(("pretrain", X, plan))
+    def train(self, objective, plan):
+        return {Reconstruction: self.pretrain, PseudoLabels: self.train_round, Heads: self.train_heads}[
+            type(objective)
+        ](objective, plan)
+
+    def pretrain(self, objective, plan):
+        self.log.append(("pretrain", objective.X, plan))
         return {"reconstruction": 0.5}
 
     def encode(self, X):
@@ -60,20 +67,21 @@ class StubEnsemble:
     def reset_heads(self, n_clusters):
         self.log.append(("reset_heads", n_clusters))
 
-    def train_on_pseudo_labels(self, X, targets, selected, reconstruction, plan, stage):
+    def train_round(self, objective, plan):
         self.stage += 1
-        self.log.append(("train", X, targets.tolist(), selected.tolist(), reconstruction, plan, stage))
-        return {"pseudo_label": 0.1 * stage}
+        masks = objective.a.tolist(), objective.r.tolist()
+        self.log.append(("train", objective.X, objective.c.tolist(), *masks, plan, objective.stage))
+        return {"pseudo_label": 0.1 * objective.stage}
 
-    def snapshot(self):
-        return {"stage": self.stage}
+    def state(self):
+        return {"autoencoder": {"stage": self.stage}}
 
-    def restore(self, state):
-        self.stage = state["stage"]
+    def load_state(self, state):
+        self.stage = state["autoencoder"]["stage"]
         self.log.append(("restore", self.stage))
 
-    def train_heads(self, latents, labels, plan):
-        self.log.append(("train_heads", latents[:, :, 0].tolist(), labels.tolist(), plan))
+    def train_heads(self, objective, plan):
+        self.log.append(("train_heads", objective.X[:, :, 0].tolist(), objective.c.tolist(), plan))
         return {}
 
     def classify(self, latents):
@@ -200,7 +208,7 @@ def test_the_stages_come_in_order_with_their_plans():
     assert names == ["pretrain", "reset_heads", "train", "train", "restore", "reset_heads", "train_heads"]
     assert ensemble.calls("pretrain") == [(ROWS, PRETRAINING)]
     assert [call[0] for call in ensemble.calls("train")] == [ROWS, ROWS]
-    assert [call[3:] for call in ensemble.calls("train")] == [("unagreed", TRAINING, 1), ("unagreed", TRAINING, 2)]
+    assert [call[4:] for call in ensemble.calls("train")] == [(TRAINING, 1), (TRAINING, 2)]
     assert ensemble.calls("reset_heads") == [(2,), (2,)]
 
 
@@ -260,7 +268,7 @@ def test_with_one_member_left_there_is_nothing_side_by_side():
 
 def test_a_member_that_the_ensemble_calls_lost_has_no_vote():
     ensemble = StubEnsemble([[TRUTH, THREE, TRUTH]])
-    ensemble.lost = {1}
+    ensemble.diverged = {1}
     result = run_stub(ensemble, max_iter=0)
     assert result.history[0]["left_out"] == [{"space": 1, "reason": "training diverged"}]
 
@@ -301,7 +309,7 @@ def interrupt_in(method, stage, monkeypatch):
     monkeypatch.setattr(StubEnsemble, method, interrupted)
 
 
-@pytest.mark.parametrize("method, stage", [("train_on_pseudo_labels", 1), ("encode", 2)])
+@pytest.mark.parametrize("method, stage", [("train_round", 1), ("encode", 2)])
 def test_an_interruption_leaves_the_best_round_so_far(monkeypatch, method, stage):
     interrupt_in(method, stage, monkeypatch)
     result, ensemble = run([split_on(n) for n in (3, 1, 0)])

@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
-import skspc._members
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+import skspc._ensemble.group
+import skspc._runtime.steps
 from skspc._ensemble.ensemble import Ensemble
 from skspc._ensemble.group import MemberGroup
 from skspc._ensemble.plan import TrainingPlan
+from skspc._method.objectives import Heads, PseudoLabels, Reconstruction
+from skspc._method.pseudo_labels import reconstructed_rows
 from skspc._runtime.memory import release_memory
 from skspc._runtime.modes import reproducible
 from skspc._runtime.steps import WARM_UP_STEPS, CudaRecorder, RecordedStep, adam_step, make_step
@@ -26,9 +29,9 @@ WAITS_OR_COPIES = (  # which no graph can hold; beside these, a mask as an index
 class Tape(TorchDispatchMode):
     """Records operations with the memory they read and write, and takes their effects back: as a CUDA graph does."""
 
-    def __init__(self, generator):
+    def __init__(self, generators):
         super().__init__()
-        self.generator, self.operations, self.before = generator, [], {}
+        self.generators, self.operations, self.before = generators, [], {}
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         name = operation._schema.name.removeprefix("aten::")
@@ -44,12 +47,13 @@ class Tape(TorchDispatchMode):
         return returned
 
     def __enter__(self):
-        self.state = self.generator.get_state()
+        self.states = [generator.get_state() for generator in self.generators]
         return super().__enter__()
 
     def __exit__(self, *error):
         super().__exit__(*error)
-        self.generator.set_state(self.state)
+        for generator, state in zip(self.generators, self.states, strict=True):
+            generator.set_state(state)
         for memory, before in self.before.values():
             memory.copy_(before)
 
@@ -73,8 +77,8 @@ class TapeRecorder:
     def warm_up(self, function):
         return function()
 
-    def record(self, function, generator):
-        with Tape(generator) as tape:
+    def record(self, function, generators):
+        with Tape(generators) as tape:
             returned = function()
         return tape.replay, returned
 
@@ -83,16 +87,17 @@ class TapeRecorder:
 def recorded(monkeypatch):
     """Let members on the CPU train by recorded steps: a list of these."""
     steps = []
+    monkeypatch.setattr(skspc._runtime.steps, "BLOCK", 1)  # Adam in one pass: its other way waits for a value
 
-    def make_recorded(batch_losses, parameters, learning_rate, generator, precision, recorded):
+    def make_recorded(batch_losses, parameters, learning_rate, generators, precision, recorded):
         if not recorded:
-            return make_step(batch_losses, parameters, learning_rate, generator, precision)
-        step = adam_step(batch_losses, parameters, learning_rate, generator.device, precision)
-        steps.append(RecordedStep(step, generator, TapeRecorder()))
+            return make_step(batch_losses, parameters, learning_rate, generators, precision)
+        step = adam_step(batch_losses, parameters, learning_rate, CPU, precision, len(generators))
+        steps.append(RecordedStep(step, generators, TapeRecorder()))
         return steps[-1]
 
     def use():
-        monkeypatch.setattr(skspc._members, "make_step", make_recorded)
+        monkeypatch.setattr(skspc._ensemble.group, "make_step", make_recorded)
         return steps
 
     return use
@@ -102,17 +107,21 @@ def make_rows(shape, n_rows=24):
     return np.random.default_rng(0).uniform(-1, 1, (n_rows, *shape)).astype(np.float32)
 
 
+def pseudo_labels_of(X, targets, selected, reconstruction, stage=1):
+    return PseudoLabels(X, targets, selected, reconstructed_rows(selected, reconstruction), stage)
+
+
 def train(network, shape, *, reconstruction="all", augmentation=None, precision=torch.float32, rows=None, device=CPU):
     """Every stage of training: the state, and all losses."""
     X = make_rows(shape) if rows is None else rows
     plan = TrainingPlan(2, 6, 1e-2)  # eight steps, the first three of which are not recorded
     ensemble = Ensemble(network, shape, 0, 2, device, augmentation=augmentation, precision=precision)
-    losses = [ensemble.pretrain(X, plan)]
+    losses = [ensemble.train(Reconstruction(X), plan)]
     ensemble.reset_heads(3)
     targets = np.random.default_rng(1).integers(3, size=(2, len(X)))
     selected = np.random.default_rng(2).random((2, len(X))) < 0.7
-    losses += [ensemble.train_on_pseudo_labels(X, targets, selected, reconstruction, plan, stage=1)]
-    losses += [ensemble.train_heads(ensemble.encode(X), targets[0], plan)]
+    losses += [ensemble.train(pseudo_labels_of(X, targets, selected, reconstruction, 1), plan)]
+    losses += [ensemble.train(Heads(ensemble.encode(X), targets[0]), plan)]
     return ensemble.state(), losses
 
 
@@ -134,7 +143,7 @@ def test_recorded_steps_train_as_steps_do(network, shape, changes, recorded):
     expected_state, expected_losses = train(network, shape, **changes)
     steps = recorded()
     state, losses = train(network, shape, **changes)
-    assert len(steps) == 2 and all(step.replay is not None and step.n_calls == 8 for step in steps)
+    assert len(steps) == 3 and all(step.replay is not None and step.n_calls == 8 for step in steps)
     assert losses == expected_losses
     for part, expected in expected_state.items():
         for name, value in expected.items():
@@ -144,7 +153,7 @@ def test_recorded_steps_train_as_steps_do(network, shape, changes, recorded):
 def test_no_gradient_is_left_in_the_memory_of_a_recorded_step(recorded):
     recorded()
     group = MemberGroup(MLPNetwork(latent_size=3, hidden=(8,)), (5,), 0, range(2), CPU)
-    list(group.pretrain(make_rows((5,)), TrainingPlan(2, 6, 1e-2)))
+    list(group.train(Reconstruction(make_rows((5,))), TrainingPlan(2, 6, 1e-2)))
     assert all(parameter.grad is None for parameter in group.autoencoder.parameters())
 
 
@@ -175,17 +184,17 @@ def test_a_step_that_cannot_be_recorded_trains_all_the_same_with_a_warning(recor
     steps = recorded()
     with pytest.warns(RuntimeWarning, match="could not be recorded as a CUDA graph .*_local_scalar_dense"):
         state, losses = train(network, shape, augmentation=ClaimsToBeRecordable())
-    assert [step.replay is None for step in steps] == [True, True]
+    assert [step.replay is None for step in steps] == [True, True, False]
     assert losses == expected_losses
     assert all(torch.equal(state[part][name], value) for part in state for name, value in expected_state[part].items())
 
 
 def test_running_out_of_memory_while_recording_is_left_to_who_halves_groups():
     class Full(TapeRecorder):
-        def record(self, function, generator):
+        def record(self, function, generators):
             raise torch.cuda.OutOfMemoryError
 
-    step = RecordedStep(lambda batch, generator: {"loss": batch[0]}, torch.Generator(), Full())
+    step = RecordedStep(lambda batch, generators: {"loss": batch[0]}, [torch.Generator()], Full())
     for _ in range(WARM_UP_STEPS - 1):
         step(torch.ones(1))
     with pytest.raises(torch.cuda.OutOfMemoryError):
@@ -195,13 +204,13 @@ def test_running_out_of_memory_while_recording_is_left_to_who_halves_groups():
 def test_a_short_stage_is_not_recorded(recorded):
     steps = recorded()
     group = MemberGroup(MLPNetwork(latent_size=3, hidden=(8,)), (5,), 0, range(2), CPU)
-    list(group.pretrain(make_rows((5,), n_rows=(WARM_UP_STEPS - 1) * 6), TrainingPlan(1, 6, 1e-2)))
+    list(group.train(Reconstruction(make_rows((5,), n_rows=(WARM_UP_STEPS - 1) * 6)), TrainingPlan(1, 6, 1e-2)))
     assert steps[0].n_calls == WARM_UP_STEPS - 1 and steps[0].replay is None
 
 
 def test_the_cpu_records_nothing():
     weight = torch.ones(1, requires_grad=True)
-    step = make_step(lambda x, generator: {"loss": weight * x}, [weight], 0.1, torch.Generator())
+    step = make_step(lambda x, generators: {"loss": weight * x}, [weight], 0.1, [torch.Generator()])
     assert not isinstance(step, RecordedStep)
     assert step(torch.ones(1)) == {"loss": torch.ones(1)}
     assert weight.item() == pytest.approx(0.9)  # Adam's first step is as long as the learning rate

@@ -133,13 +133,13 @@ class Ensemble:
         n_values = plan.batch_size * objective.row_size
         if is_distributed():
             jobs = [(group, replace(objective, X=None), plan) for group in self.groups]
-            trained = run_elsewhere(_train_group, objective.X, jobs, self.n_members, n_values, self.n_jobs)
+            trained = run_elsewhere(_train_group, objective.X, jobs, n_values, self.n_jobs, self.n_members)
         else:
             by_device = defaultdict(list)
             for index, group in enumerate(self.groups):
                 by_device[index if group.device.type == "cpu" else group.device].append(group)
             runs = [_train_in_turn(groups, objective, plan) for groups in by_device.values()]
-            returned = run_side_by_side(runs, self.n_members, n_values, self.n_jobs)
+            returned = run_side_by_side(runs, n_values, self.n_jobs, self.n_members)
             trained = sorted((pair for pairs in returned for pair in pairs), key=lambda pair: pair[0].members[0])
         self.groups = [group for group, _ in trained]
         return _mean_losses([losses for _, losses in trained])
@@ -164,7 +164,7 @@ class Ensemble:
 
     def _ask_each(self, function, n_values):
         """Call a function on each group, several at once; what it returns (K, ...) of all members together."""
-        return np.concatenate(map_side_by_side(function, self.groups, self.n_members, n_values, self.n_jobs))
+        return np.concatenate(map_side_by_side(function, self.groups, n_values, self.n_jobs, self.n_members))
 
     def state(self):
         """Copy all weights: the states of the modules "autoencoder" and "heads", each of all members together."""

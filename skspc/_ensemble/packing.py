@@ -128,8 +128,7 @@ def _fill(group, arrays, n_members):
     which = slice(group.members[0], group.members[-1] + 1)
     for part in ("autoencoder", "heads"):
         module = getattr(group, part)
-        state = {name: torch.from_numpy(arrays[f"{part}.{name}"]) for name in module.state_dict()}
         # Copies: an array may be read-only, or a view of a file.
-        state = {name: value.clone() for name, value in some_members(state, which, n_members).items()}
-        module.load_state_dict(state, assign=True)
+        state = {name: torch.tensor(arrays[f"{part}.{name}"]) for name in module.state_dict()}
+        module.load_state_dict(some_members(state, which, n_members), assign=True)
     group.device = torch.device("cpu")

@@ -268,9 +268,8 @@ def _join_groups(ensemble, arrays):
             of_groups = [arrays.get(f"groups.{i}.{rest}") for i in range(len(sizes))]
             _check(all(array is not None for array in of_groups), f"it lacks {rest!r} of some members")
             joined[rest] = np.concatenate(of_groups) if first.ndim else first
-    _check(
-        len(arrays) - len(joined) == (len(sizes) - 1) * sum("groups.0." in name for name in arrays), "it has too much"
-    )
+    n_of_each = sum(name.startswith("groups.0.") for name in arrays)
+    _check(len(arrays) - len(joined) == (len(sizes) - 1) * n_of_each, "it has arrays of no member")
     return joined
 
 

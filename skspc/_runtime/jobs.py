@@ -39,13 +39,13 @@ def scattered(array):
         yield
 
 
-def run_elsewhere(function, shared, arguments, n_shares, n_values, n_jobs):
+def run_elsewhere(function, shared, arguments, n_values, n_jobs, n_shares):
     """Call ``function(shared, *arguments[i])`` for each i by joblib's configured backend; the results in order.
 
     Arguments are sent as one tuple: dask takes large arrays out of the arguments of a job and holds them on one worker,
     and with that worker they are lost for the retry.
     """
-    with threads_shared(len(arguments), n_shares, n_values):
+    with threads_shared(len(arguments), n_values, n_shares=n_shares):
         n_threads = torch.get_num_threads()
     run = Parallel(n_jobs=n_jobs)
     return run(delayed(_run_here)(function, n_threads, shared, of_job) for of_job in arguments)
@@ -56,7 +56,7 @@ def _run_here(function, n_threads, shared, arguments):
         return function(shared, *arguments)
 
 
-def run_side_by_side(runs, n_shares, n_values, n_jobs=None):
+def run_side_by_side(runs, n_values, n_jobs=None, n_shares=None):
     """Advance generators to their ends, several at once, and return what each returned.
 
     A worker takes the generator that is furthest behind, advances it by one step and puts it back: so five generators
@@ -69,7 +69,7 @@ def run_side_by_side(runs, n_shares, n_values, n_jobs=None):
     Parameters
     ----------
     runs : list of generators
-    n_shares, n_values, n_jobs : int
+    n_values, n_jobs, n_shares : int
         See `skspc._runtime.threads.threads_shared`.
 
     Returns
@@ -94,7 +94,7 @@ def run_side_by_side(runs, n_shares, n_values, n_jobs=None):
             except StopIteration as end:
                 returned[index] = end.value
 
-    with threads_shared(len(runs), n_shares, n_values, n_jobs) as n_workers:
+    with threads_shared(len(runs), n_values, n_jobs, n_shares) as n_workers:
         if n_workers == 1:
             work()
             return returned
@@ -109,11 +109,11 @@ def run_side_by_side(runs, n_shares, n_values, n_jobs=None):
     return returned
 
 
-def map_side_by_side(function, items, n_shares, n_values, n_jobs=None):
+def map_side_by_side(function, items, n_values, n_jobs=None, n_shares=None):
     """Call a function on each item, several at once; the results in order."""
 
     def call_once(item):
         return function(item)
         yield  # a generator without steps
 
-    return run_side_by_side([call_once(item) for item in items], n_shares, n_values, n_jobs)
+    return run_side_by_side([call_once(item) for item in items], n_values, n_jobs, n_shares)

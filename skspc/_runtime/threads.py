@@ -17,7 +17,7 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def threads_shared(n_tasks, n_shares=None, n_values=None, n_jobs=None):
+def threads_shared(n_tasks, n_values=None, n_jobs=None, n_shares=None):
     """Share the threads of torch, BLAS and OpenMP between tasks in threads; afterwards, the caller's numbers again.
 
     Threads that wait for each other at every operation are slow as soon as another process wants a core: 5 members on
@@ -26,14 +26,14 @@ def threads_shared(n_tasks, n_shares=None, n_values=None, n_jobs=None):
     Parameters
     ----------
     n_tasks : int
-    n_shares : int, optional
-        Shares of the threads, of which each operation has one: what the tasks are made of, if not the tasks themselves.
-        The last digits of sums depend on the threads of an operation, which thus go neither by how the work is cut into
-        tasks nor by ``n_jobs``.
     n_values : int, optional
         Input values of one share's operation, which is given no more threads than these can feed.
     n_jobs : int, optional
         Tasks to run at once, if not as many as there are threads.
+    n_shares : int, optional
+        Shares of the threads, of which each operation has one: what the tasks are made of, if not the tasks themselves.
+        The last digits of sums depend on the threads of an operation, which thus go neither by how the work is cut into
+        tasks nor by ``n_jobs``.
 
     Yields
     ------
