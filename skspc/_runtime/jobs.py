@@ -9,6 +9,7 @@ import torch
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from joblib.parallel import get_active_backend
 
+from .modes import float32_as_it_is
 from .threads import thread_limit, threads_shared
 
 
@@ -52,7 +53,7 @@ def run_elsewhere(function, shared, arguments, n_values, n_jobs, n_shares):
 
 
 def _run_here(function, n_threads, shared, arguments):
-    with thread_limit(n_threads):
+    with float32_as_it_is(), thread_limit(n_threads):
         return function(shared, *arguments)
 
 
