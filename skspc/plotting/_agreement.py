@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from .._constants import NOISE
-from .._matching import check_labels
+from ..metrics import check_labels
 from ._common import fitted_model, import_pyplot, new_axes
 
 MAX_LEVELS, N_BINS = 17, 10  # of agreement: the paper's 16 labellings are shown vote by vote

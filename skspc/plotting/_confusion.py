@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._constants import NOISE
-from .._matching import match_clusters
+from ..metrics import match_clusters
 from ._common import DARK, fitted_model, import_pyplot, new_axes
 
 MAX_CELL_INCHES, MIN_MATRIX_INCHES, MAX_MATRIX_INCHES = 0.45, 1.8, 12.0  # of a confusion matrix
@@ -70,7 +70,7 @@ class ConfusionDisplay:
         TypeError
             If the estimator is no SPCClustering.
         ValueError
-            If y has another number of rows.
+            If y has another number of rows, or a class is missing (None, NaN, pandas.NA).
         """
         import_pyplot(f"{cls.__name__}.from_estimator")
         model = fitted_model(estimator, cls.__name__)
@@ -100,7 +100,7 @@ class ConfusionDisplay:
         ImportError
             Without matplotlib.
         ValueError
-            If the two differ in length or are empty.
+            If the two differ in length or are empty, or a value is missing.
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
         counts, classes, clusters, matched = match_clusters(y_true, y_pred)

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from .._matching import right_rows
 from .._method.history import best_round
+from ..metrics import right_rows
 from ._common import BLUE, DARK, GREY, ORANGE, fitted_model, import_pyplot, mean_or_nan, new_axes
 
 
@@ -67,7 +67,7 @@ class TrainingDynamicsDisplay:
         TypeError
             If the estimator is no SPCClustering.
         ValueError
-            If y has another number of rows than the fit.
+            If y has another number of rows than the fit, or a class is missing (None, NaN, pandas.NA).
         """
         import_pyplot(f"{cls.__name__}.from_estimator")
         model = fitted_model(estimator, cls.__name__)
@@ -108,7 +108,8 @@ class TrainingDynamicsDisplay:
         ImportError
             Without matplotlib.
         ValueError
-            If a sequence is not as long as the history, or one of ``y_true`` and ``labels`` is missing.
+            If a sequence is not as long as the history, one of ``y_true`` and ``labels`` is not given, or a class is
+            missing (None, NaN, pandas.NA).
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
         if (y_true is None) != (labels is None) or (agreed is not None and labels is None):

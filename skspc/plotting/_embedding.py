@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from .._constants import NOISE
-from .._matching import check_labels
 from ..clusterers import UMAPReducer
+from ..metrics import check_labels
 from ._common import DARK, GREY, import_pyplot, is_doubtful, model_and_rows, new_axes
 from ._palette import distinct_colours
 from ._placement import PlacedLabels

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from .._matching import check_labels
 from .._method.representatives import rank_representatives
+from ..metrics import check_labels
 from ._common import ORANGE, import_pyplot, is_doubtful, model_and_rows, new_axes
 from ._placement import HEADING, TILE, GalleryGrid
 
