@@ -6,10 +6,7 @@ Each takes its set from a folder, if one is named and holds it, and from OpenML 
 packed or not.
 """
 
-from __future__ import annotations
-
 import gzip
-import inspect
 import math
 import os
 import warnings
@@ -23,6 +20,8 @@ from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
+from ._docstrings import filled_in
+
 __all__ = ["fetch_fashion_mnist", "fetch_mnist", "fetch_optdigits", "fetch_pendigits", "fetch_usps"]
 
 DIGITS = tuple("0123456789")
@@ -34,34 +33,18 @@ CLOTHES = (
 
 @dataclass(frozen=True)
 class Source:
-    """What is known of a set: where OpenML has it, and what a whole copy of it looks like.
-
-    Attributes
-    ----------
-    name, title : str
-    openml_id : int
-    shape : tuple
-        Of one row: (H, W) of an image, or (n_features,).
-    class_counts : tuple of int
-    target_names : tuple of str
-    low, high : float
-        Values at OpenML that stand for 0 and for ``largest``.
-    largest : int
-        Largest value of a pixel or feature.
-    first_label : int
-        OpenML's label of class 0.
-    """
+    """What is known of a set: where OpenML has it, and what a whole copy of it looks like."""
 
     name: str
     title: str
     openml_id: int
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # of one row: (H, W) of an image, or (n_features,)
     class_counts: tuple[int, ...]
     target_names: tuple[str, ...] = DIGITS
-    low: float = 0.0
-    high: float = 255.0
-    largest: int = 255
-    first_label: int = 0
+    low: float = 0.0  # what stands for 0 at OpenML
+    high: float = 255.0  # what stands for ``largest`` there
+    largest: int = 255  # value of a pixel or feature
+    first_label: int = 0  # OpenML's, of class 0
 
 
 MNIST = Source("mnist", "MNIST", 554, (28, 28), (6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958))
@@ -78,9 +61,7 @@ PENDIGITS = Source(
     largest=100,
 )
 OPTDIGITS = Source(
-    *("optdigits", "optdigits", 28, (8, 8), (554, 571, 557, 572, 568, 558, 558, 566, 554, 562)),
-    high=16.0,
-    largest=16,
+    *("optdigits", "optdigits", 28, (8, 8), (554, 571, 557, 572, 568, 558, 558, 566, 554, 562)), high=16.0, largest=16
 )
 
 
@@ -102,9 +83,7 @@ class Fetcher(Protocol):
     def __call__(self, *, data_home: Folder = None, return_X_y: bool) -> Bunch | Arrays: ...
 
 
-SHARED_DOCSTRING = """{summary}
-
-Parameters
+DETAILS = """Parameters
 ----------
 data_home : str or path, default=None
     Folder to look in first; None is that of the environment variable ``SKSPC_DATA``, if set. What OpenML sends is kept
@@ -134,55 +113,57 @@ Examples
 """
 
 
-def _documented(source: Source) -> Callable[[Callable[..., Any]], Fetcher]:
-    """Complete the docstring of a function that fetches a set: all but its first lines is alike."""
-
-    def document(fetch: Callable[..., Any]) -> Fetcher:
-        shape = (sum(source.class_counts), *source.shape)
-        is_image = len(source.shape) == 2
-        fetch.__doc__ = SHARED_DOCSTRING.format(
-            summary=inspect.cleandoc(fetch.__doc__ or ""),
-            name=fetch.__name__,
-            shape=shape,
-            n_rows=shape[0],
-            flat=(shape[0], math.prod(source.shape)),
-            images=f" and ``images`` {shape} uint8" if is_image else "",
-            rows="images" if is_image else "data",
-        )
-        return fetch
-
-    return document
+def _details_of(source: Source) -> Callable[[Callable[..., Any]], Fetcher]:
+    """Fill in what the docstrings of all sets share, and what of it a set's shape decides."""
+    shape = (sum(source.class_counts), *source.shape)
+    rows, images = ("images", f" and ``images`` {shape} uint8") if len(shape) == 3 else ("data", "")
+    flat = (shape[0], math.prod(source.shape))
+    return filled_in(details=DETAILS, shape=shape, n_rows=shape[0], flat=flat, images=images, rows=rows)
 
 
-@_documented(MNIST)
+@_details_of(MNIST)
 def fetch_mnist(*, data_home: Folder = None, return_X_y: bool = False) -> Bunch | Arrays:
-    """Fetch MNIST: 70 000 handwritten digits, 28 x 28."""
+    """Fetch MNIST: 70 000 handwritten digits, 28 x 28.
+
+    {details}
+    """
     return _fetch(MNIST, data_home, return_X_y)
 
 
-@_documented(FASHION_MNIST)
+@_details_of(FASHION_MNIST)
 def fetch_fashion_mnist(*, data_home: Folder = None, return_X_y: bool = False) -> Bunch | Arrays:
-    """Fetch Fashion-MNIST: 70 000 pieces of clothing, 28 x 28."""
+    """Fetch Fashion-MNIST: 70 000 pieces of clothing, 28 x 28.
+
+    {details}
+    """
     return _fetch(FASHION_MNIST, data_home, return_X_y)
 
 
-@_documented(USPS)
+@_details_of(USPS)
 def fetch_usps(*, data_home: Folder = None, return_X_y: bool = False) -> Bunch | Arrays:
-    """Fetch USPS: 9298 handwritten digits, 16 x 16."""
+    """Fetch USPS: 9298 handwritten digits, 16 x 16.
+
+    {details}
+    """
     return _fetch(USPS, data_home, return_X_y)
 
 
-@_documented(PENDIGITS)
+@_details_of(PENDIGITS)
 def fetch_pendigits(*, data_home: Folder = None, return_X_y: bool = False) -> Bunch | Arrays:
-    """Fetch pendigits: 10 992 digits, each eight points along the pen's path, 0..100."""
+    """Fetch pendigits: 10 992 digits, each eight points along the pen's path, 0..100.
+
+    {details}
+    """
     return _fetch(PENDIGITS, data_home, return_X_y)
 
 
-@_documented(OPTDIGITS)
+@_details_of(OPTDIGITS)
 def fetch_optdigits(*, data_home: Folder = None, return_X_y: bool = False) -> Bunch | Arrays:
     """Fetch optdigits: 5620 handwritten digits, 8 x 8, each pixel 0..16.
 
     scikit-learn's `load_digits` are its last 1797 rows.
+
+    {details}
     """
     return _fetch(OPTDIGITS, data_home, return_X_y)
 
@@ -242,10 +223,9 @@ def _from_folder(source: Source, data_home: Folder) -> Found | None:
                     f"{archive} has no array {lacking[0]!r}. It must have 'images' or 'features', and 'labels'."
                 )
             return *(arrays[name] for name in names), str(archive)
-    parts = [
-        _read_idx(folder / source.name, f"{part}-{what}") for what in ("images", "labels") for part in ("train", "t10k")
-    ]
-    if any(part is None for part in parts):
+    stems = [f"{part}-{what}" for what in ("images", "labels") for part in ("train", "t10k")]
+    parts = [part for stem in stems if (part := _read_idx(folder / source.name, stem)) is not None]
+    if len(parts) < len(stems):
         return None
     return np.concatenate(parts[:2]), np.concatenate(parts[2:]), str(folder / source.name)
 

@@ -1,7 +1,5 @@
 """Measures that compare a clustering with known classes, and the matching of clusters to classes behind them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -52,7 +50,7 @@ def clustering_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     >>> clustering_accuracy([0, 0, 1, 1], [7, 7, 3, -1])
     0.75
     """
-    names = _known(y_pred, "y_pred", NO_CLUSTER)
+    names = _refuse_missing(y_pred, "y_pred", NO_CLUSTER)
     noise = names < 0 if names.dtype.kind in "if" else names == NOISE
     codes = np.unique(names, return_inverse=True)[1]  # names may be whole numbers of any type, as 1.0
     return float(right_rows(y_true, np.where(noise, NOISE, codes)).mean())
@@ -137,7 +135,7 @@ def score_accuracy(estimator: Any, X: ArrayLike, y: ArrayLike) -> float:
 
 def check_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.integer[Any]]:
     """Labels as whole numbers (N,), every negative one as noise."""
-    codes = _known(labels, name, NO_CLUSTER)
+    codes = _refuse_missing(labels, name, NO_CLUSTER)
     if not np.issubdtype(codes.dtype, np.integer):
         raise ValueError(f"labels have type {codes.dtype}; they must be whole numbers, with -1 for noise.")
     return np.where(codes < 0, NOISE, codes)
@@ -146,14 +144,10 @@ def check_labels(labels: ArrayLike, name: str = "labels") -> NDArray[np.integer[
 def match_clusters(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], Matched]:
     """Count classes by clusters, and match them.
 
-    Returns
-    -------
-    counts : ndarray of shape (n_classes, n_clusters)
-    classes, clusters : ndarray
-    matched : tuple of two ndarrays
-        Indices of the matched classes, ascending, and of their clusters.
+    Returned are the counts (n_classes, n_clusters), classes, clusters, and the indices of the matched classes,
+    ascending, and of their clusters.
     """
-    of_class, of_cluster = _known(y_true, "y_true", NO_CLASS), check_labels(y_pred, "y_pred")
+    of_class, of_cluster = _refuse_missing(y_true, "y_true", NO_CLASS), check_labels(y_pred, "y_pred")
     check_consistent_length(of_class, of_cluster)
     if len(of_class) == 0:
         raise ValueError("y_true and y_pred are empty; at least one row is needed.")
@@ -164,7 +158,7 @@ def match_clusters(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], 
     return counts, classes, clusters, (rows, real[columns])
 
 
-def _known(values: ArrayLike, name: str, advice: str) -> NDArray[Any]:
+def _refuse_missing(values: ArrayLike, name: str, advice: str) -> NDArray[Any]:
     """Values as an array (N,), none of them missing."""
     known: NDArray[Any] = column_or_1d(values)
     if known.dtype.kind in "OUT":  # among strings of a list, NaN has become the string "nan"
