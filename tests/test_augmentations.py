@@ -9,6 +9,7 @@ from skspc import SPCClustering
 from skspc._ensemble.ensemble import Ensemble
 from skspc._ensemble.group import MemberGroup
 from skspc._ensemble.plan import TrainingPlan
+from skspc._method.objectives import PseudoLabels, Reconstruction
 from skspc.augmentations import AffineAugmentation, border_median, get_augmentation, sampled_places
 from skspc.networks import ConvNetwork
 
@@ -152,10 +153,9 @@ def test_what_is_encoded_is_augmented_and_what_is_reconstructed_is_not(stage, au
     group = MemberGroup(ConvNetwork(latent_size=4, channels=(4,)), (1, 8, 8), 0, range(2), CPU, augmentation)
     group.reset_heads(2)
     plan, none = TrainingPlan(60, 16, 1e-2), np.zeros((2, 32), dtype=int)
-    if stage == "pretraining":
-        list(group.pretrain(X, plan))
-    else:
-        list(group.train_on_pseudo_labels(X, none, none > 0, "all", plan, stage=1))
+    pretraining = stage == "pretraining"
+    objective = Reconstruction(X) if pretraining else PseudoLabels(X, none, none > 0, none == 0, stage=1)
+    list(group.train(objective, plan))
     group.autoencoder.train()  # with the statistics that it was trained with
     with torch.no_grad():
         decoded = group.autoencoder.decode(group.autoencoder.encode(torch.full((2, 16, 1, 8, 8), -1.0)))
@@ -172,13 +172,14 @@ def test_the_batch_of_all_members_is_augmented_at_each_step_of_training_and_only
     X = torch.rand(16, 1, 8, 8, generator=generator()).numpy()
     ensemble = Ensemble(ConvNetwork(latent_size=4, channels=(4,)), (1, 8, 8), 0, 3, CPU, augmentation=watch)
     ensemble.reset_heads(2)
-    ensemble.pretrain(X, TrainingPlan(1, 8, 1e-3))
-    assert len(seen) == 4  # two steps of two groups
-    assert set(seen) == {((16, 1, 8, 8), torch.Generator), ((8, 1, 8, 8), torch.Generator)}  # two members, and one
+    ensemble.train(Reconstruction(X), TrainingPlan(1, 8, 1e-3))
+    batches = [((8 * len(group.members), 1, 8, 8), torch.Generator) for group in ensemble.groups]
+    assert sorted(seen, key=str) == sorted(2 * batches, key=str)  # two steps of each group
     seen.clear()
     targets = np.zeros((3, 16), dtype=int)
-    ensemble.train_on_pseudo_labels(X, targets, targets == 0, "all", TrainingPlan(1, 8, 1e-3), stage=1)
-    assert len(seen) == 4  # two steps of two groups
+    objective = PseudoLabels(X, targets, targets == 0, targets == 0, stage=1)
+    ensemble.train(objective, TrainingPlan(1, 8, 1e-3))
+    assert len(seen) == 2 * len(ensemble.groups)
     seen.clear()
     ensemble.encode(X)
     assert seen == []
@@ -195,7 +196,7 @@ def test_an_augmentation_may_compute_products_whatever_the_precision():
     group = MemberGroup(
         ConvNetwork(latent_size=4, channels=(4,)), (1, 8, 8), 0, range(2), CPU, blurred, precision=torch.bfloat16
     )
-    list(group.pretrain(np.zeros((16, 1, 8, 8), dtype=np.float32), TrainingPlan(1, 8, 1e-3)))
+    list(group.train(Reconstruction(np.zeros((16, 1, 8, 8), dtype=np.float32)), TrainingPlan(1, 8, 1e-3)))
     assert made == {torch.float32}
 
 

@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import nn
 
+from skspc._method.objectives import cross_entropy, l1_distance
 from skspc.networks import ConvNetwork, MLPNetwork
 from skspc.networks._common import default_latent_size
 from skspc.networks._conv import stage_sizes
 from skspc.networks._heads import build_heads
-from skspc._method.objectives import cross_entropy, l1_distance
 from skspc.networks._layers import (
     MemberBatchNorm,
     MemberConv2d,
