@@ -1,14 +1,19 @@
 """Augmentation of images in training: each batch sees its images a little turned, moved, stretched and slanted."""
 
 import math
+from collections.abc import Callable
 from numbers import Real
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from torch import Tensor
 
 __all__ = ["AffineAugmentation", "get_augmentation"]
+
+Augmentation = Callable[[Tensor, torch.Generator], Tensor]
 
 
 class AffineAugmentation(BaseEstimator):
@@ -37,7 +42,7 @@ class AffineAugmentation(BaseEstimator):
     torch.Size([2, 1, 8, 8])
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, list[Any]] = {
         "rotation": [Interval(Real, 0, 180, closed="both")],
         "shift": [Interval(Real, 0, 1, closed="left")],
         "scale": [Interval(Real, 0, 1, closed="left")],
@@ -46,13 +51,13 @@ class AffineAugmentation(BaseEstimator):
 
     is_recordable = True  # as a CUDA graph: nothing in it waits for a value, or copies between devices
 
-    def __init__(self, rotation=10.0, shift=0.06, scale=0.1, shear=0.1):
+    def __init__(self, rotation: float = 10.0, shift: float = 0.06, scale: float = 0.1, shear: float = 0.1) -> None:
         self.rotation = rotation
         self.shift = shift
         self.scale = scale
         self.shear = shear
 
-    def validate(self):
+    def validate(self) -> None:
         """Refuse parameters out of their ranges.
 
         Raises
@@ -62,7 +67,7 @@ class AffineAugmentation(BaseEstimator):
         """
         validate_parameter_constraints(self._parameter_constraints, self.get_params(), type(self).__name__)
 
-    def __call__(self, images, generator):
+    def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
         """Augment images.
 
         Parameters
@@ -81,7 +86,7 @@ class AffineAugmentation(BaseEstimator):
         # Zeros come into view; relative to the background they are the background.
         return F.grid_sample(images - background, grid, align_corners=False) + background
 
-    def draw_maps(self, shape, generator, device):
+    def draw_maps(self, shape: tuple[int, ...], generator: torch.Generator, device: torch.device) -> Tensor:
         """Draw affine maps, from places in the augmented image to places in the image: (n, 2, 3).
 
         Places go from -1 to 1 along either side, as torch has it: where H and W differ, so do a step down and a step to
@@ -111,7 +116,7 @@ class AffineAugmentation(BaseEstimator):
         )
 
 
-def sampled_places(maps, shape):
+def sampled_places(maps: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Place in the image that each pixel of the augmented one is taken from: (n, H, W, 2).
 
     It is what `torch.nn.functional.affine_grid` gives, pixel by pixel: no matrix product, which autocast would round.
@@ -123,7 +128,7 @@ def sampled_places(maps, shape):
     return by_x * right[None, None, :, None] + by_y * down[None, :, None, None] + shift
 
 
-def border_median(images):
+def border_median(images: Tensor) -> Tensor:
     """Median of the border pixels of a batch, by channel: (C, 1, 1)."""
     sides = images[:, :, :1], images[:, :, -1:], images[:, :, 1:-1, :1], images[:, :, 1:-1, -1:]
     border = torch.cat([side.flatten(2) for side in sides], dim=2)  # (n, C, pixels)
@@ -133,7 +138,9 @@ def border_median(images):
 AUGMENTATIONS = {"affine": AffineAugmentation}
 
 
-def get_augmentation(augmentation, image_shape):
+def get_augmentation(
+    augmentation: str | Augmentation | None, image_shape: tuple[int, ...] | None
+) -> Augmentation | None:
     """Return what augments a batch: a callable, or None.
 
     Parameters

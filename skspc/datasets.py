@@ -1,4 +1,4 @@
-"""Loaders of the data sets that deep clustering is measured on: whole sets, training and test rows together.
+"""The data sets that deep clustering is measured on, fetched whole: training and test rows together.
 
 Each takes its set from a folder, if one is named and holds it, and from OpenML otherwise. A folder is named by
 ``data_home`` or by the environment variable ``SKSPC_DATA``. It may hold ``<name>.npz`` with arrays ``images`` (or
@@ -9,14 +9,20 @@ packed or not.
 import gzip
 import math
 import os
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal, Protocol, cast, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
-__all__ = ["load_fashion_mnist", "load_mnist", "load_optdigits", "load_pendigits", "load_usps"]
+from ._docstrings import filled_in
+
+__all__ = ["fetch_fashion_mnist", "fetch_mnist", "fetch_optdigits", "fetch_pendigits", "fetch_usps"]
 
 DIGITS = tuple("0123456789")
 CLOTHES = (
@@ -27,34 +33,18 @@ CLOTHES = (
 
 @dataclass(frozen=True)
 class Source:
-    """What is known of a set: where OpenML has it, and what a whole copy of it looks like.
-
-    Attributes
-    ----------
-    name, title : str
-    openml_id : int
-    shape : tuple
-        Of one row: (H, W) of an image, or (n_features,).
-    class_counts : tuple of int
-    target_names : tuple of str
-    low, high : float
-        Values at OpenML that stand for 0 and for ``largest``.
-    largest : int
-        Largest value of a pixel or feature.
-    first_label : int
-        OpenML's label of class 0.
-    """
+    """What is known of a set: where OpenML has it, and what a whole copy of it looks like."""
 
     name: str
     title: str
     openml_id: int
-    shape: tuple
-    class_counts: tuple
-    target_names: tuple = DIGITS
-    low: float = 0.0
-    high: float = 255.0
-    largest: int = 255
-    first_label: int = 0
+    shape: tuple[int, ...]  # of one row: (H, W) of an image, or (n_features,)
+    class_counts: tuple[int, ...]
+    target_names: tuple[str, ...] = DIGITS
+    low: float = 0.0  # what stands for 0 at OpenML
+    high: float = 255.0  # what stands for ``largest`` there
+    largest: int = 255  # value of a pixel or feature
+    first_label: int = 0  # OpenML's, of class 0
 
 
 MNIST = Source("mnist", "MNIST", 554, (28, 28), (6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958))
@@ -71,173 +61,130 @@ PENDIGITS = Source(
     largest=100,
 )
 OPTDIGITS = Source(
-    *("optdigits", "optdigits", 28, (8, 8), (554, 571, 557, 572, 568, 558, 558, 566, 554, 562)),
-    high=16.0,
-    largest=16,
+    *("optdigits", "optdigits", 28, (8, 8), (554, 571, 557, 572, 568, 558, 558, 566, 554, 562)), high=16.0, largest=16
 )
 
 
-def load_mnist(*, data_home=None, return_X_y=False):
-    """Load MNIST: 70 000 handwritten digits, 28 x 28.
+Folder = str | os.PathLike[str] | None
+Arrays = tuple[NDArray[np.uint8], NDArray[np.int64]]
+Found = tuple[NDArray[Any], NDArray[Any], str]  # rows, target, and where they are from
 
-    Parameters
-    ----------
-    data_home : str or path, default=None
-        Folder to look in first; None is that of the environment variable ``SKSPC_DATA``, if set. What OpenML sends is
-        kept by scikit-learn (see `sklearn.datasets.get_data_home`).
-    return_X_y : bool, default=False
 
-    Returns
-    -------
-    data : Bunch
-        ``data`` (N, n_features) uint8, ``target`` (N,) int64, ``target_names``, ``DESCR`` and, for images, ``images``
-        (N, H, W) uint8. With ``return_X_y``, (images or data, target).
+class Fetcher(Protocol):
+    """What the five functions are to a type checker: ``return_X_y`` decides what comes back."""
 
-    Raises
-    ------
-    ValueError
-        If what was found is not the whole set.
-    OSError
-        If the set is not in the folder and OpenML cannot be reached.
+    __name__: str
 
-    Examples
-    --------
-    >>> from skspc.datasets import load_mnist
-    >>> images, digits = load_mnist(return_X_y=True)  # doctest: +SKIP
-    >>> images.shape  # doctest: +SKIP
-    (70000, 28, 28)
+    @overload
+    def __call__(self, *, data_home: Folder = None, return_X_y: Literal[False] = False) -> Bunch: ...
+    @overload
+    def __call__(self, *, data_home: Folder = None, return_X_y: Literal[True]) -> Arrays: ...
+    @overload
+    def __call__(self, *, data_home: Folder = None, return_X_y: bool) -> Bunch | Arrays: ...
+
+
+DETAILS = """Parameters
+----------
+data_home : str or path, default=None
+    Folder to look in first; None is that of the environment variable ``SKSPC_DATA``, if set. What OpenML sends is kept
+    by scikit-learn (see `sklearn.datasets.get_data_home`).
+return_X_y : bool, default=False
+    Whether two arrays are returned in place of a Bunch.
+
+Returns
+-------
+data : Bunch
+    ``data`` {flat} uint8, ``target`` ({n_rows},) int64, ``target_names``, ``DESCR``{images}.
+    With ``return_X_y``, ({rows}, target).
+
+Raises
+------
+ValueError
+    If what was found is not the whole set.
+OSError
+    If the set is not in the folder and OpenML cannot be reached.
+
+Examples
+--------
+>>> from skspc.datasets import {name}
+>>> X, y = {name}(return_X_y=True)  # doctest: +SKIP
+>>> X.shape  # doctest: +SKIP
+{shape}
+"""
+
+
+def _details_of(source: Source) -> Callable[[Callable[..., Any]], Fetcher]:
+    """Fill in what the docstrings of all sets share, and what of it a set's shape decides."""
+    shape = (sum(source.class_counts), *source.shape)
+    rows, images = ("images", f" and ``images`` {shape} uint8") if len(shape) == 3 else ("data", "")
+    flat = (shape[0], math.prod(source.shape))
+    return filled_in(details=DETAILS, shape=shape, n_rows=shape[0], flat=flat, images=images, rows=rows)
+
+
+@_details_of(MNIST)
+def fetch_mnist(*, data_home: Folder = None, return_X_y: bool = False) -> Bunch | Arrays:
+    """Fetch MNIST: 70 000 handwritten digits, 28 x 28.
+
+    {details}
     """
-    return _load(MNIST, data_home, return_X_y)
+    return _fetch(MNIST, data_home, return_X_y)
 
 
-def load_fashion_mnist(*, data_home=None, return_X_y=False):
-    """Load Fashion-MNIST: 70 000 pieces of clothing, 28 x 28.
+@_details_of(FASHION_MNIST)
+def fetch_fashion_mnist(*, data_home: Folder = None, return_X_y: bool = False) -> Bunch | Arrays:
+    """Fetch Fashion-MNIST: 70 000 pieces of clothing, 28 x 28.
 
-    Parameters
-    ----------
-    data_home : str or path, default=None
-        As of `load_mnist`.
-    return_X_y : bool, default=False
-
-    Returns
-    -------
-    data : Bunch
-        As of `load_mnist`. With ``return_X_y``, (images, target).
-
-    Raises
-    ------
-    ValueError
-        If what was found is not the whole set.
-    OSError
-        If the set is not in the folder and OpenML cannot be reached.
-
-    Examples
-    --------
-    >>> from skspc.datasets import load_fashion_mnist
-    >>> images, clothes = load_fashion_mnist(return_X_y=True)  # doctest: +SKIP
-    >>> images.shape  # doctest: +SKIP
-    (70000, 28, 28)
+    {details}
     """
-    return _load(FASHION_MNIST, data_home, return_X_y)
+    return _fetch(FASHION_MNIST, data_home, return_X_y)
 
 
-def load_usps(*, data_home=None, return_X_y=False):
-    """Load USPS: 9298 handwritten digits, 16 x 16.
+@_details_of(USPS)
+def fetch_usps(*, data_home: Folder = None, return_X_y: bool = False) -> Bunch | Arrays:
+    """Fetch USPS: 9298 handwritten digits, 16 x 16.
 
-    Parameters
-    ----------
-    data_home : str or path, default=None
-        As of `load_mnist`.
-    return_X_y : bool, default=False
-
-    Returns
-    -------
-    data : Bunch
-        As of `load_mnist`. With ``return_X_y``, (images, target).
-
-    Raises
-    ------
-    ValueError
-        If what was found is not the whole set.
-    OSError
-        If the set is not in the folder and OpenML cannot be reached.
-
-    Examples
-    --------
-    >>> from skspc.datasets import load_usps
-    >>> images, digits = load_usps(return_X_y=True)  # doctest: +SKIP
-    >>> images.shape  # doctest: +SKIP
-    (9298, 16, 16)
+    {details}
     """
-    return _load(USPS, data_home, return_X_y)
+    return _fetch(USPS, data_home, return_X_y)
 
 
-def load_pendigits(*, data_home=None, return_X_y=False):
-    """Load pendigits: 10 992 digits, each eight points along the pen's path, 0..100.
+@_details_of(PENDIGITS)
+def fetch_pendigits(*, data_home: Folder = None, return_X_y: bool = False) -> Bunch | Arrays:
+    """Fetch pendigits: 10 992 digits, each eight points along the pen's path, 0..100.
 
-    Parameters
-    ----------
-    data_home : str or path, default=None
-        As of `load_mnist`.
-    return_X_y : bool, default=False
-
-    Returns
-    -------
-    data : Bunch
-        ``data`` (N, 16) uint8, ``target`` (N,) int64, ``target_names`` and ``DESCR``. With ``return_X_y``,
-        (data, target).
-
-    Raises
-    ------
-    ValueError
-        If what was found is not the whole set.
-    OSError
-        If the set is not in the folder and OpenML cannot be reached.
-
-    Examples
-    --------
-    >>> from skspc.datasets import load_pendigits
-    >>> paths, digits = load_pendigits(return_X_y=True)  # doctest: +SKIP
-    >>> paths.shape  # doctest: +SKIP
-    (10992, 16)
+    {details}
     """
-    return _load(PENDIGITS, data_home, return_X_y)
+    return _fetch(PENDIGITS, data_home, return_X_y)
 
 
-def load_optdigits(*, data_home=None, return_X_y=False):
-    """Load optdigits: 5620 handwritten digits, 8 x 8, each pixel 0..16.
+@_details_of(OPTDIGITS)
+def fetch_optdigits(*, data_home: Folder = None, return_X_y: bool = False) -> Bunch | Arrays:
+    """Fetch optdigits: 5620 handwritten digits, 8 x 8, each pixel 0..16.
 
     scikit-learn's `load_digits` are its last 1797 rows.
 
-    Parameters
-    ----------
-    data_home : str or path, default=None
-        As of `load_mnist`.
-    return_X_y : bool, default=False
-
-    Returns
-    -------
-    data : Bunch
-        As of `load_mnist`. With ``return_X_y``, (images, target).
-
-    Raises
-    ------
-    ValueError
-        If what was found is not the whole set.
-    OSError
-        If the set is not in the folder and OpenML cannot be reached.
-
-    Examples
-    --------
-    >>> from skspc.datasets import load_optdigits
-    >>> images, digits = load_optdigits(return_X_y=True)  # doctest: +SKIP
-    >>> images.shape  # doctest: +SKIP
-    (5620, 8, 8)
+    {details}
     """
-    return _load(OPTDIGITS, data_home, return_X_y)
+    return _fetch(OPTDIGITS, data_home, return_X_y)
 
 
-def _load(source, data_home, return_X_y):
+def _renamed(fetch: Fetcher) -> Fetcher:
+    """Let a function be called by its old name, for one release."""
+
+    def load(**settings: Any) -> Any:
+        old = fetch.__name__.replace("fetch_", "load_")
+        message = f"{old} is now called {fetch.__name__}; the old name goes in skspc 0.2."
+        warnings.warn(message, FutureWarning, stacklevel=2)
+        return fetch(**settings)
+
+    return cast(Fetcher, load)
+
+
+load_mnist, load_fashion_mnist, load_usps = map(_renamed, (fetch_mnist, fetch_fashion_mnist, fetch_usps))
+load_pendigits, load_optdigits = map(_renamed, (fetch_pendigits, fetch_optdigits))
+
+
+def _fetch(source: Source, data_home: Folder, return_X_y: bool) -> Bunch | Arrays:
     rows, target, origin = _from_folder(source, data_home) or _from_openml(source)
     _check_whole(source, rows, target, origin)
     rows = np.ascontiguousarray(rows.reshape(len(rows), *source.shape), dtype=np.uint8)
@@ -255,7 +202,7 @@ def _load(source, data_home, return_X_y):
     return bunch
 
 
-def _from_folder(source, data_home):
+def _from_folder(source: Source, data_home: Folder) -> Found | None:
     """Rows, target and origin from the folder; None if it is not named or does not hold the set."""
     data_home = data_home or os.environ.get("SKSPC_DATA")
     if not data_home:
@@ -276,15 +223,14 @@ def _from_folder(source, data_home):
                     f"{archive} has no array {lacking[0]!r}. It must have 'images' or 'features', and 'labels'."
                 )
             return *(arrays[name] for name in names), str(archive)
-    parts = [
-        _read_idx(folder / source.name, f"{part}-{what}") for what in ("images", "labels") for part in ("train", "t10k")
-    ]
-    if any(part is None for part in parts):
+    stems = [f"{part}-{what}" for what in ("images", "labels") for part in ("train", "t10k")]
+    parts = [part for stem in stems if (part := _read_idx(folder / source.name, stem)) is not None]
+    if len(parts) < len(stems):
         return None
     return np.concatenate(parts[:2]), np.concatenate(parts[2:]), str(folder / source.name)
 
 
-def _read_idx(folder, stem):
+def _read_idx(folder: Path, stem: str) -> NDArray[np.uint8] | None:
     """Array of an idx file of unsigned bytes, packed or not; None without one."""
     found = sorted(folder.glob(f"{stem}?idx?-ubyte*"))  # dashes or dots, as unpacking programs have it
     if not found:
@@ -297,7 +243,7 @@ def _read_idx(folder, stem):
     return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * n_axes).reshape(shape)
 
 
-def _from_openml(source):
+def _from_openml(source: Source) -> Found:
     """Rows, target and origin from OpenML."""
     try:
         fetched = fetch_openml(data_id=source.openml_id, as_frame=False, parser="liac-arff")
@@ -319,7 +265,7 @@ def _from_openml(source):
     return rows, target, f"OpenML, data set {source.openml_id}"
 
 
-def _check_whole(source, rows, target, origin):
+def _check_whole(source: Source, rows: NDArray[Any], target: NDArray[Any], origin: str) -> None:
     """Refuse a set with other rows a class than the whole one has, or rows of another shape or range."""
     n_values = math.prod(source.shape)
     if len(rows) != len(target) or math.prod(rows.shape[1:]) != n_values:

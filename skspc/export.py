@@ -1,7 +1,10 @@
 """A fitted model for programs without Python or torch."""
 
+from __future__ import annotations
+
+import os
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from sklearn.utils.validation import check_is_fitted
@@ -9,10 +12,13 @@ from torch import nn
 
 from ._persistence.files import write_atomically
 
+if TYPE_CHECKING:
+    from ._spc import SPCClustering
+
 __all__ = ["to_onnx"]
 
 
-def to_onnx(model, path):
+def to_onnx(model: SPCClustering, path: str | os.PathLike[str]) -> None:
     """Write the predictor of a fitted model as an ONNX file.
 
     The graph takes ``X`` of shape (N, n_features), float64 and with any N (images flattened), and returns
@@ -70,8 +76,11 @@ class Predictor(nn.Module):
     """Scaling, encoders and heads as one module: rows (N, n_features) to probabilities (N, C)."""
 
     autoencoders: Any  # with encode, which torch's ModuleList does not tell
+    unit: torch.Tensor
+    offset: torch.Tensor
+    scale: torch.Tensor
 
-    def __init__(self, model):
+    def __init__(self, model: SPCClustering) -> None:
         super().__init__()
         self.scaling = model._scaling
         for name in ("unit", "offset", "scale"):
@@ -81,7 +90,7 @@ class Predictor(nn.Module):
         self.autoencoders = nn.ModuleList(group.autoencoder for group in groups)
         self.heads = nn.ModuleList(group.heads for group in groups)
 
-    def forward(self, X):
+    def forward(self, X: torch.Tensor) -> torch.Tensor:
         scaled = (X / self.unit - self.offset) / self.scale
         x = scaled.clamp(-self.scaling.limit, self.scaling.limit).float().view(-1, *self.scaling.input_shape)
         probabilities = [

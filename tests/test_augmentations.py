@@ -10,16 +10,11 @@ from skspc._ensemble.ensemble import Ensemble
 from skspc._ensemble.group import MemberGroup
 from skspc._ensemble.plan import TrainingPlan
 from skspc._method.objectives import PseudoLabels, Reconstruction
-from skspc._method.pseudo_labels import reconstructed_rows
 from skspc.augmentations import AffineAugmentation, border_median, get_augmentation, sampled_places
 from skspc.networks import ConvNetwork
 
 CPU = torch.device("cpu")
 STILL = {"rotation": 0, "shift": 0, "scale": 0, "shear": 0}
-
-
-def pseudo_labels_of(X, targets, selected, reconstruction, stage=1):
-    return PseudoLabels(X, targets, selected, reconstructed_rows(selected, reconstruction), stage)
 
 
 def generator(seed=0):
@@ -158,17 +153,16 @@ def test_what_is_encoded_is_augmented_and_what_is_reconstructed_is_not(stage, au
     group = MemberGroup(ConvNetwork(latent_size=4, channels=(4,)), (1, 8, 8), 0, range(2), CPU, augmentation)
     group.reset_heads(2)
     plan, none = TrainingPlan(60, 16, 1e-2), np.zeros((2, 32), dtype=int)
-    if stage == "pretraining":
-        list(group.train(Reconstruction(X), plan))
-    else:
-        list(group.train(pseudo_labels_of(X, none, none > 0, "all", 1), plan))
+    pretraining = stage == "pretraining"
+    objective = Reconstruction(X) if pretraining else PseudoLabels(X, none, none > 0, none == 0, stage=1)
+    list(group.train(objective, plan))
     group.autoencoder.train()  # with the statistics that it was trained with
     with torch.no_grad():
         decoded = group.autoencoder.decode(group.autoencoder.encode(torch.full((2, 16, 1, 8, 8), -1.0)))
     assert (decoded - 0.5).abs().mean() < 0.1
 
 
-def test_the_batch_of_all_members_is_augmented_at_each_step_of_training_and_only_there():
+def test_the_batch_of_each_member_is_augmented_at_each_step_of_training_and_only_there():
     seen = []
 
     def watch(images, generator):
@@ -179,12 +173,12 @@ def test_the_batch_of_all_members_is_augmented_at_each_step_of_training_and_only
     ensemble = Ensemble(ConvNetwork(latent_size=4, channels=(4,)), (1, 8, 8), 0, 3, CPU, augmentation=watch)
     ensemble.reset_heads(2)
     ensemble.train(Reconstruction(X), TrainingPlan(1, 8, 1e-3))
-    assert len(seen) == 4  # two steps of two groups
-    assert set(seen) == {((16, 1, 8, 8), torch.Generator), ((8, 1, 8, 8), torch.Generator)}  # two members, and one
+    assert seen == 6 * [((8, 1, 8, 8), torch.Generator)]  # two steps of three members
     seen.clear()
     targets = np.zeros((3, 16), dtype=int)
-    ensemble.train(pseudo_labels_of(X, targets, targets == 0, "all", 1), TrainingPlan(1, 8, 1e-3))
-    assert len(seen) == 4  # two steps of two groups
+    objective = PseudoLabels(X, targets, targets == 0, targets == 0, stage=1)
+    ensemble.train(objective, TrainingPlan(1, 8, 1e-3))
+    assert len(seen) == 6
     seen.clear()
     ensemble.encode(X)
     assert seen == []

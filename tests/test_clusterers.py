@@ -13,8 +13,7 @@ from skspc._constants import NOISE
 from skspc.clusterers import (
     AgglomerativeClusterer,
     GaussianMixtureClusterer,
-    _agglomerative,
-    _mixture,
+    _wrapped,
 )
 from skspc.metrics import clustering_accuracy
 
@@ -56,7 +55,7 @@ def test_the_mixture_does_not_warn_that_it_stopped_early(monkeypatch):
     hasty = partial(GaussianMixture, max_iter=1)
     with pytest.warns(ConvergenceWarning):
         hasty(5).fit(X)
-    monkeypatch.setattr(_mixture, "GaussianMixture", hasty)
+    monkeypatch.setattr(_wrapped, "GaussianMixture", hasty)
     GaussianMixtureClusterer(5).fit(X)
 
 
@@ -77,6 +76,6 @@ def test_agglomerative_finds_blobs_and_passes_its_settings_on():
 
 
 def test_many_rows_are_merged_with_neighbours_alone(monkeypatch):
-    monkeypatch.setattr(_agglomerative, "MAX_DENSE_ROWS", 100)
+    monkeypatch.setattr(_wrapped, "MAX_DENSE_ROWS", 100)
     X, y = far_blobs(*[30] * 5)  # whose graph is in parts: no warning
     assert clustering_accuracy(y, AgglomerativeClusterer(5, n_neighbors=5).fit_predict(X)) == 1.0

@@ -116,7 +116,7 @@ def test_public_methods_are_documented(name):
 
 
 def test_the_package_is_looked_at_whole():
-    assert {"skspc.SPCClustering", "skspc.datasets.load_mnist", "skspc.export.to_onnx"} <= set(public_objects())
+    assert {"skspc.SPCClustering", "skspc.datasets.fetch_mnist", "skspc.export.to_onnx"} <= set(public_objects())
     assert {"skspc.SPCClustering.load", "skspc.augmentations.AffineAugmentation.__call__"} <= set(public_methods())
 
 

@@ -122,6 +122,29 @@ def test_other_estimators_are_refused(display):
         display.from_estimator(estimator, *arguments)
 
 
+@pytest.mark.parametrize("of", [ConfusionDisplay.from_estimator, TrainingDynamicsDisplay.from_estimator])
+@pytest.mark.case("types and layouts of data", "pictures of rows without a class: NaN in y")
+def test_rows_without_a_class_are_refused(of, fitted, digits):
+    y = np.where(np.arange(160) < 3, np.nan, digits[1])
+    with pytest.raises(ValueError, match="Input y_true contains NaN: 3 of 160 rows have no class. Leave these rows"):
+        of(fitted, digits[0], y)
+    with pytest.raises(ValueError, match="Input y_true contains NaN"):
+        TrainingDynamicsDisplay.from_predictions(rows_history(0.5), y_true=y, labels=[fitted.labels_])
+    with pytest.raises(ValueError, match="Input y_true contains NaN"):
+        ConfusionDisplay.from_predictions(y, fitted.labels_)
+
+
+@pytest.mark.case("types and layouts of data", "pictures of rows without a cluster: NaN in labels")
+def test_rows_without_a_cluster_are_refused():
+    labels = [0.0, np.nan]
+    with pytest.raises(ValueError, match="Input labels contains NaN: 1 of 2 rows have no cluster. Pass -1, noise"):
+        EmbeddingDisplay.from_predictions([[0, 0], [1, 1]], labels)
+    with pytest.raises(ValueError, match="Input labels contains NaN"):
+        AgreementDisplay.from_predictions([1, 1], labels)
+    with pytest.raises(ValueError, match="Input labels contains NaN"):
+        ClusterGalleryDisplay.from_predictions(np.zeros((2, 8, 8)), labels, [1, 1])
+
+
 def test_an_unfitted_model_is_refused():
     with pytest.raises(NotFittedError):
         AgreementDisplay.from_estimator(SPCClustering())

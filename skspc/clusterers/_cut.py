@@ -75,19 +75,7 @@ def selections(tree, n_clusters, sizes):
 def largest_leaf_size(tree, n_clusters, largest):
     """Find the largest min_cluster_size at which a condensed tree has exactly ``n_clusters`` leaves.
 
-    The smaller the size, the more leaves there are.
-
-    Parameters
-    ----------
-    tree : ndarray of shape (N - 1, 4)
-    n_clusters : int
-    largest : int
-        Largest size that comes into question.
-
-    Returns
-    -------
-    size : int
-        0 if there is none.
+    It is at most ``largest``, and 0 if there is none. The smaller the size, the more leaves there are.
     """
     low, high = _SMALLEST_LEAF, largest
     while low < high:
@@ -103,18 +91,8 @@ def consistent_n_clusters(tree, min_cluster_size):
     """Find the largest C, two or more, that excess of mass with min_cluster_size N // (2 C) finds.
 
     It is the number to which the first step of `cut_tree_exactly` gives itself. Larger ones are tried first: the number
-    found is the next to try, since where smaller clusters are allowed, no fewer of them are found.
-
-    Parameters
-    ----------
-    tree : ndarray of shape (N - 1, 4)
-    min_cluster_size : int
-        Least size of a cluster.
-
-    Returns
-    -------
-    n_clusters : int
-        1 where there is none.
+    found is the next to try, since where smaller clusters are allowed, no fewer of them are found. 1 where there is
+    none with clusters of at least ``min_cluster_size`` rows.
     """
     n_rows = len(tree) + 1
     n_clusters = max(n_rows // (2 * min_cluster_size), 1)

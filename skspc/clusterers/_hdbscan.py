@@ -1,9 +1,13 @@
 """HDBSCAN with an exact number of clusters."""
 
+from __future__ import annotations
+
 from importlib.util import find_spec
 from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -11,6 +15,11 @@ from .._constants import NOISE
 from ._cut import cluster_sizes_to_try, consistent_n_clusters, cut_tree_exactly, excess_of_mass
 from ._kernels import KERNELS_LOCK
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Engine = Literal["auto", "hdbscan", "fast-hdbscan"]
+Tree = NDArray[np.float64]
 MIN_FAST_ROWS = 50_000  # below, fast-hdbscan's gain is less than a second
 _MIN_CLUSTER_SIZE = 2
 
@@ -54,19 +63,19 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
 
     finds_n_clusters = True  # takes n_clusters="auto"
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, list[Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "min_samples": [Interval(Integral, 1, None, closed="left")],
         "engine": [StrOptions({"auto", "hdbscan", "fast-hdbscan"})],
     }
 
-    def __init__(self, n_clusters=8, min_samples=10, engine="auto"):
+    def __init__(self, n_clusters: int | Literal["auto"] = 8, min_samples: int = 10, engine: Engine = "auto") -> None:
         self.n_clusters = n_clusters
         self.min_samples = min_samples
         self.engine = engine
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Cluster X.
 
         Parameters
@@ -86,7 +95,7 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
         ImportError
             If ``engine="fast-hdbscan"`` and that package cannot be imported.
         """
-        n_rows, n_clusters = len(X), self.n_clusters
+        n_rows, n_clusters = np.shape(X)[0], self.n_clusters
         if n_clusters == "auto":
             tree = single_linkage_tree(X, min(self.min_samples, n_rows - 1), self.engine)
             n_clusters = consistent_n_clusters(tree, self.min_samples)
@@ -102,7 +111,7 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
         return self
 
 
-def single_linkage_tree(X, min_samples, engine="hdbscan"):
+def single_linkage_tree(X: ArrayLike, min_samples: int, engine: Engine = "hdbscan") -> Tree:
     """Compute HDBSCAN's single-linkage tree of mutual reachability distances: (N - 1, 4)."""
     X = np.asarray(X, dtype=np.float64)
     if engine == "fast-hdbscan" or (engine == "auto" and len(X) >= MIN_FAST_ROWS and find_spec("fast_hdbscan")):
@@ -110,10 +119,10 @@ def single_linkage_tree(X, min_samples, engine="hdbscan"):
     import hdbscan  # late: it takes a second
 
     model = hdbscan.HDBSCAN(min_samples=min_samples, min_cluster_size=2, core_dist_n_jobs=1)
-    return model.fit(X).single_linkage_tree_.to_numpy()
+    return cast(Tree, model.fit(X).single_linkage_tree_.to_numpy())
 
 
-def _fast_tree(X, min_samples):
+def _fast_tree(X: NDArray[np.float64], min_samples: int) -> Tree:
     try:
         from fast_hdbscan.hdbscan import fast_hdbscan
     except ImportError as error:
@@ -121,4 +130,5 @@ def _fast_tree(X, min_samples):
             "engine='fast-hdbscan' needs the package fast-hdbscan: pip install fast-hdbscan, or engine='hdbscan'."
         ) from error
     with KERNELS_LOCK:
-        return fast_hdbscan(X, min_samples=min_samples, min_cluster_size=2, reproducible=True, return_trees=True)[2]
+        found = fast_hdbscan(X, min_samples=min_samples, min_cluster_size=2, reproducible=True, return_trees=True)
+    return cast(Tree, found[2])

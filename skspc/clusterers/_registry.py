@@ -1,25 +1,42 @@
 """Clusterers and reducers by name: the built-in ones, registered ones, and those of installed packages."""
 
+from collections.abc import Callable, Iterable
 from functools import partial
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, Protocol, TypeVar, cast
 
+from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
-from ._agglomerative import AgglomerativeClusterer
 from ._hdbscan import HDBSCANCut
-from ._mixture import GaussianMixtureClusterer
 from ._umap import UMAPReducer
+from ._wrapped import AgglomerativeClusterer, GaussianMixtureClusterer
 
-BUILT_IN_CLUSTERERS = {
+BUILT_IN_CLUSTERERS: dict[str, Callable[[], Any]] = {
     "hdbscan": HDBSCANCut,
     "gmm": GaussianMixtureClusterer,
     "kmeans": partial(KMeans, n_init=10),
     "agglomerative": AgglomerativeClusterer,
 }
-BUILT_IN_REDUCERS = {"umap": UMAPReducer}
+BUILT_IN_REDUCERS: dict[str, Callable[[], Any]] = {"umap": UMAPReducer}
 
 
-class Registry:
+class Clusterer(Protocol):
+    """Latents or their embedding (N, d) to labels (N,), negative ones for noise."""
+
+    def fit_predict(self, X: NDArray[Any], /) -> NDArray[Any]: ...
+
+
+class Reducer(Protocol):
+    """Latents (N, m) to their embedding (N, d)."""
+
+    def fit_transform(self, X: NDArray[Any], /) -> NDArray[Any]: ...
+
+
+Part = TypeVar("Part")
+
+
+class Registry(Generic[Part]):
     """Factories by name.
 
     Parameters
@@ -32,11 +49,11 @@ class Registry:
     built_in : dict of str to callable
     """
 
-    def __init__(self, kind, method, built_in):
-        self.kind, self.method = kind, method
-        self._built_in, self._registered = dict(built_in), {}
+    def __init__(self, kind: str, method: str, built_in: dict[str, Callable[[], Part]]) -> None:
+        self.kind, self.method, self._built_in = kind, method, built_in
+        self._registered: dict[str, Callable[[], Part]] = {}
 
-    def register(self, name, factory):
+    def register(self, name: str, factory: Callable[[], Part]) -> None:
         """Let a name stand for what a factory makes; see `register_clusterer`."""
         if not isinstance(name, str) or not name:
             raise TypeError(f"name={name!r} of a {self.kind} must be a string with at least one character.")
@@ -49,12 +66,12 @@ class Registry:
             )
         self._registered[name] = factory
 
-    def names(self):
+    def names(self) -> list[str]:
         """All names, sorted."""
         offered = {point.name for point in self._entry_points()}
         return sorted({*self._built_in, *self._registered, *offered})
 
-    def get(self, value):
+    def get(self, value: str | Part) -> Part:
         """Return a new instance for a name, or the object itself once it has been checked."""
         if isinstance(value, str):
             factory = self._factory(value)
@@ -70,7 +87,7 @@ class Registry:
         self._check(value, f"{self.kind}={value!r}")
         return value
 
-    def _factory(self, name):
+    def _factory(self, name: str) -> Callable[[], Part]:
         for table in (self._built_in, self._registered):
             if name in table:
                 return table[name]
@@ -83,7 +100,7 @@ class Registry:
             )
         if offered:
             try:
-                return offered[0].load()
+                return cast(Callable[[], Part], offered[0].load())
             except Exception as error:  # whatever a package does when it is imported
                 raise ImportError(
                     f"{self.kind}={name!r} is offered by the entry point {offered[0].value!r}, which cannot be "
@@ -95,11 +112,11 @@ class Registry:
             "process that fits: joblib's workers are processes of their own)."
         )
 
-    def _entry_points(self):
+    def _entry_points(self) -> Iterable[EntryPoint]:
         """Entry points of installed packages; a name that is built in or registered is not looked up here."""
         return entry_points(group=f"skspc.{self.kind}s")
 
-    def _check(self, part, subject):
+    def _check(self, part: object, subject: str) -> None:
         """Refuse what cannot do the work; ``subject`` begins the sentence."""
         if isinstance(part, type):
             raise TypeError(f"{subject} is a class. Pass an instance, e.g. {part.__name__}().")
@@ -110,11 +127,11 @@ class Registry:
             )
 
 
-_clusterers = Registry("clusterer", "fit_predict", BUILT_IN_CLUSTERERS)
-_reducers = Registry("reducer", "fit_transform", BUILT_IN_REDUCERS)
+_clusterers: Registry[Clusterer] = Registry("clusterer", "fit_predict", BUILT_IN_CLUSTERERS)
+_reducers: Registry[Reducer] = Registry("reducer", "fit_transform", BUILT_IN_REDUCERS)
 
 
-def register_clusterer(name, factory):
+def register_clusterer(name: str, factory: Callable[[], Clusterer]) -> None:
     """Let ``SPCClustering(clusterer=name)`` use a clusterer of one's own.
 
     Parameters
@@ -144,7 +161,7 @@ def register_clusterer(name, factory):
     _clusterers.register(name, factory)
 
 
-def get_clusterer(clusterer):
+def get_clusterer(clusterer: str | Clusterer) -> Clusterer:
     """Return a new clusterer for a name, or the object itself once it has been checked.
 
     Parameters
@@ -173,7 +190,7 @@ def get_clusterer(clusterer):
     return _clusterers.get(clusterer)
 
 
-def list_clusterers():
+def list_clusterers() -> list[str]:
     """List the names that ``clusterer`` can be: built in, registered, and offered by installed packages.
 
     Returns
@@ -190,7 +207,7 @@ def list_clusterers():
     return _clusterers.names()
 
 
-def register_reducer(name, factory):
+def register_reducer(name: str, factory: Callable[[], Reducer]) -> None:
     """Let ``SPCClustering(reducer=name)`` use a reducer of one's own.
 
     Parameters
@@ -219,7 +236,7 @@ def register_reducer(name, factory):
     _reducers.register(name, factory)
 
 
-def get_reducer(reducer):
+def get_reducer(reducer: str | Reducer | None) -> Reducer | None:
     """Return a new reducer for a name, the object itself once it has been checked, or None.
 
     Parameters
@@ -248,7 +265,7 @@ def get_reducer(reducer):
     return None if reducer is None else _reducers.get(reducer)
 
 
-def list_reducers():
+def list_reducers() -> list[str]:
     """List the names that ``reducer`` can be: built in, registered, and offered by installed packages.
 
     Returns

@@ -1,8 +1,12 @@
 """UMAP with settings for clustering, by umap-learn or in torch."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.decomposition import PCA
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -11,6 +15,13 @@ from .._input.distinct import distinct_rows
 from .._runtime.devices import resolve_device
 from .._runtime.seeding import draw_seed
 from . import _umap_learn, _umap_torch
+
+if TYPE_CHECKING:
+    import torch
+    from typing_extensions import Self
+
+Embedding = NDArray[np.floating[Any]]
+Engine = Literal["auto", "umap-learn", "torch"]
 
 N_EPOCHS = 200
 MIN_NEIGHBORS, MAX_NEIGHBORS = 12, 30
@@ -31,15 +42,14 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
     min_dist : float, default=0.0
         Least distance of points in the embedding; 0 packs clusters most.
     n_epochs : int, default=200
-        Of the layout.
+        Passes over the neighbour graph's edges while rows are laid out.
     engine : {"auto", "umap-learn", "torch"}, default="auto"
         "auto" is "torch" on a CUDA device, and umap-learn, which is faster there, on the CPU. Embeddings differ, at
         equal trustworthiness.
     device : str or torch.device, default="auto"
-        Of "torch", which is all it decides besides the choice of "auto". In `SPCClustering` "auto" is that estimator's
-        device.
+        Where "torch" computes, and what ``engine="auto"`` goes by. "auto" in `SPCClustering` is the estimator's.
     random_state : None, int or RandomState, default=None
-        Of the layout.
+        Seeds the layout.
 
     Attributes
     ----------
@@ -61,7 +71,7 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
     (150, 2)
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "n_neighbors": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "min_dist": [Interval(Real, 0, 1, closed="both")],
@@ -73,14 +83,14 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_neighbors="auto",
-        n_components=2,
-        min_dist=0.0,
-        n_epochs=N_EPOCHS,
-        engine="auto",
-        device="auto",
-        random_state=None,
-    ):
+        n_neighbors: int | Literal["auto"] = "auto",
+        n_components: int = 2,
+        min_dist: float = 0.0,
+        n_epochs: int = N_EPOCHS,
+        engine: Engine = "auto",
+        device: str | torch.device = "auto",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
         self.min_dist = min_dist
@@ -90,7 +100,7 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Embed X; the result is ``embedding_``.
 
         Parameters
@@ -112,13 +122,13 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         self.embedding_ = self._embed(np.asarray(X)[first])[inverse]
         return self
 
-    def _embed(self, X):
+    def _embed(self, X: NDArray[Any]) -> Embedding:
         """Embed distinct rows."""
         if len(X) == 1:
             return np.zeros((1, 1), dtype=np.float32)
         if len(X) < _MIN_ROWS:
             n_components = min(self.n_components, *X.shape)
-            return PCA(n_components, svd_solver="full").fit_transform(X)
+            return cast(Embedding, PCA(n_components, svd_solver="full").fit_transform(X))
         X = np.ascontiguousarray(X, dtype=np.float32)
         device = resolve_device(self.device)
         n_neighbors = default_n_neighbors(len(X)) if self.n_neighbors == "auto" else self.n_neighbors
@@ -130,10 +140,10 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
             "seed": draw_seed(self.random_state),
         }
         if self.engine == "torch" or (self.engine == "auto" and device.type == "cuda"):
-            return _umap_torch.embed(X, **settings, device=device)
-        return _umap_learn.embed(X, **settings)
+            return cast(Embedding, _umap_torch.embed(X, **settings, device=device))
+        return cast(Embedding, _umap_learn.embed(X, **settings))
 
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: ArrayLike, y: object = None) -> Embedding:
         """Embed X.
 
         Parameters
@@ -150,9 +160,9 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         ValueError
             If a parameter is out of its range, or the device is not on this machine.
         """
-        return self.fit(X).embedding_
+        return cast(Embedding, self.fit(X).embedding_)
 
-    def transform(self, X):
+    def transform(self, X: object) -> NoReturn:
         """Refuse: new rows get their labels from the encoders and classifiers.
 
         Parameters
@@ -167,6 +177,6 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         raise NotImplementedError("UMAPReducer embeds the rows it was fitted on; use fit_transform.")
 
 
-def default_n_neighbors(n_rows):
+def default_n_neighbors(n_rows: int) -> int:
     """30 neighbours for 70 000 rows, in proportion elsewhere, between 12 and 30."""
     return int(np.clip(round(NEIGHBORS_PER_ROW * n_rows), MIN_NEIGHBORS, MAX_NEIGHBORS))

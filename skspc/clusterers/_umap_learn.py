@@ -19,19 +19,7 @@ _MIN_SPECTRAL_ROWS = 50
 
 
 def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed):
-    """Embed rows.
-
-    Parameters
-    ----------
-    X : ndarray of shape (N, m), float32
-    n_neighbors, n_components : int
-    min_dist : float
-    n_epochs, seed : int
-
-    Returns
-    -------
-    embedding : ndarray of shape (N, n_components), float32
-    """
+    """Embed rows (N, m) of float32 as `_umap_torch.embed` does, on the CPU: (N, n_components), float32."""
     from umap import umap_  # late: it takes a second
 
     random_state = np.random.RandomState(seed)
@@ -51,7 +39,7 @@ def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed):
             gamma=1.0,
             negative_sample_rate=5,
             n_epochs=n_epochs,
-            init=_start(graph, n_components, n_epochs, seed) if len(X) >= _MIN_SPECTRAL_ROWS else "random",
+            init=_initial_layout(graph, n_components, n_epochs, seed) if len(X) >= _MIN_SPECTRAL_ROWS else "random",
             random_state=random_state,
             metric="euclidean",
             metric_kwds={},
@@ -62,7 +50,7 @@ def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed):
     return embedding
 
 
-def _start(graph, n_components, n_epochs, seed):
+def _initial_layout(graph, n_components, n_epochs, seed):
     """What umap-learn starts from: its own spectral layout, or the torch engine's where the graph is in many parts.
 
     umap-learn places more than two parts a dimension by scikit-learn's SpectralEmbedding of their centres. Where these
@@ -77,13 +65,9 @@ def _start(graph, n_components, n_epochs, seed):
 
 
 def fuzzy_graph(indices, distances):
-    """Join the rows' fuzzy neighbourhoods: a sparse array (N, N).
+    """Join the rows' fuzzy neighbourhoods (N, n_neighbors): a sparse array (N, N).
 
     The torch engine's, which is umap-learn's to rounding and need not be compiled first (3 s in each new process).
-
-    Parameters
-    ----------
-    indices, distances : ndarray of shape (N, n_neighbors)
     """
     indices = torch.from_numpy(np.ascontiguousarray(indices, dtype=np.int64))
     distances = torch.from_numpy(np.ascontiguousarray(distances, dtype=np.float64))
@@ -95,9 +79,7 @@ def fuzzy_graph(indices, distances):
 def nearest_neighbors(X, n_neighbors, random_state):
     """Find nearest neighbours, each row the first of its own: exactly, or by pynndescent where rows are many.
 
-    Returns
-    -------
-    indices, distances : ndarray of shape (N, n_neighbors)
+    Indices and distances are of shape (N, n_neighbors).
     """
     if len(X) <= MAX_EXACT_ROWS:
         return exact_neighbors(X, n_neighbors)
@@ -112,13 +94,9 @@ def nearest_neighbors(X, n_neighbors, random_state):
 
 
 def exact_neighbors(X, n_neighbors):
-    """Find nearest neighbours by all distances, each row the first of its own.
+    """Find nearest neighbours by all distances, each row the first of its own: indices and distances (N, n_neighbors).
 
     umap-learn's own way for small data calls Python once a pair of rows: 2 s for 1 800 rows, against 0.05 s.
-
-    Returns
-    -------
-    indices, distances : ndarray of shape (N, n_neighbors)
     """
     finder = NearestNeighbors(n_neighbors=n_neighbors - 1, algorithm="brute").fit(X)
     distances, indices = finder.kneighbors()  # of the rows themselves: without the row

@@ -200,12 +200,7 @@ def fuzzy_graph(indices, distances):
 
 
 def curve(min_dist, spread=1.0):
-    """Fit 1 / (1 + a d^(2b)), the membership at distance d of the embedding, to one that falls only beyond min_dist.
-
-    Returns
-    -------
-    a, b : float
-    """
+    """Fit a and b of 1 / (1 + a d^(2b)), the membership at distance d of the embedding, which falls beyond min_dist."""
     d = np.linspace(0, 3 * spread, 300)
     wanted = np.where(d < min_dist, 1.0, np.exp(-(d - min_dist) / spread))
     (a, b), _ = curve_fit(lambda d, a, b: 1 / (1 + a * d ** (2 * b)), d, wanted)

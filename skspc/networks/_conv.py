@@ -1,14 +1,18 @@
 """Convolutional autoencoder for images."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from sklearn.base import BaseEstimator
-from torch import nn
+from torch import Tensor, nn
 
-from ._common import check_sizes, default_latent_size
+from ._common import Generators, Shape, Size, check_sizes, default_latent_size
 from ._layers import (
     MemberBatchNorm,
     MemberBatchNorm2d,
@@ -18,6 +22,9 @@ from ._layers import (
     channels_to_members,
     members_to_channels,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 MIN_IMAGE_SIZE = 8
 _SMALLEST_MAP = 2
@@ -55,13 +62,19 @@ class ConvNetwork(BaseEstimator):
     >>> model = SPCClustering(n_clusters=10, network=ConvNetwork(latent_size=20))
     """
 
-    def __init__(self, latent_size="auto", channels=(32, 64, 128), convolutions_per_stage="auto", noise=0.1):
+    def __init__(
+        self,
+        latent_size: Size = "auto",
+        channels: Sequence[int] = (32, 64, 128),
+        convolutions_per_stage: Size = "auto",
+        noise: float = 0.1,
+    ) -> None:
         self.latent_size = latent_size
         self.channels = channels
         self.convolutions_per_stage = convolutions_per_stage
         self.noise = noise
 
-    def build(self, input_shape, generators):
+    def build(self, input_shape: Shape, generators: Generators) -> ConvAutoencoder:
         """Build K autoencoders as one torch module.
 
         Parameters
@@ -91,11 +104,11 @@ class ConvNetwork(BaseEstimator):
         return ConvAutoencoder(input_shape, self.channels, n_convolutions, latent_size, generators)
 
 
-def stage_sizes(height, width, n_stages):
+def stage_sizes(height: int, width: int, n_stages: int) -> list[tuple[int, int]]:
     """Sizes (H, W) of the image and of each stage's maps, halved until they are 2 pixels high or wide."""
     sizes = [(height, width)]
     while len(sizes) <= n_stages and min(sizes[-1]) > _SMALLEST_MAP:
-        sizes.append(tuple((length + 1) // 2 for length in sizes[-1]))
+        sizes.append(((sizes[-1][0] + 1) // 2, (sizes[-1][1] + 1) // 2))
     return sizes
 
 
@@ -104,7 +117,14 @@ class ConvAutoencoder(nn.Module):
 
     is_recordable = True  # as a CUDA graph: nothing in it waits for a value
 
-    def __init__(self, input_shape, channels, convolutions_per_stage, latent_size, generators):
+    def __init__(
+        self,
+        input_shape: Shape,
+        channels: Sequence[int],
+        convolutions_per_stage: int,
+        latent_size: int,
+        generators: Generators,
+    ) -> None:
         super().__init__()
         n_channels, height, width = input_shape
         self.input_shape = tuple(input_shape)
@@ -139,15 +159,16 @@ class ConvAutoencoder(nn.Module):
             up += [layer, nn.Tanh()] if stage == 0 else self._activated(layer, n_out, generators)
         self.up = nn.Sequential(*up)
 
-    def _activated(self, layer, n_out, generators):
+    def _activated(self, layer: nn.Module, n_out: int, generators: Generators) -> list[nn.Module]:
         return [layer, MemberBatchNorm2d(n_out, generators), nn.LeakyReLU(inplace=True)]
 
-    def encode(self, x):
+    def encode(self, x: Tensor) -> Tensor:
         maps = self.down(members_to_channels(x.to(_dtype_of(self.down))))  # (B, K*c, h, w)
         flat = channels_to_members(maps, self.n_members).flatten(2)
-        return self.to_latent(flat.to(_dtype_of(self.to_latent)))  # (K, B, m)
+        z: Tensor = self.to_latent(flat.to(_dtype_of(self.to_latent)))  # (K, B, m)
+        return z
 
-    def for_inference(self, device):
+    def for_inference(self, device: torch.device) -> Self:
         """Bring to a device and to the dtypes in which a row's latents do not depend on the rows beside it.
 
         That is float64, but for convolutions on the CPU: they make each image by itself, and are three times as fast in
@@ -158,11 +179,12 @@ class ConvAutoencoder(nn.Module):
             self.down.float()
         return self
 
-    def decode(self, z):
+    def decode(self, z: Tensor) -> Tensor:
         flat = F.leaky_relu(self.from_latent_norm(self.from_latent(z)))  # (K, B, c*h*w)
         maps = members_to_channels(flat.unflatten(2, self.map_shape))
-        return channels_to_members(self.up(maps), self.n_members)  # (K, B, C, H, W)
+        x: Tensor = channels_to_members(self.up(maps), self.n_members)  # (K, B, C, H, W)
+        return x
 
 
-def _dtype_of(module):
+def _dtype_of(module: nn.Module) -> torch.dtype:
     return next(module.parameters()).dtype

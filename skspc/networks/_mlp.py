@@ -1,11 +1,15 @@
 """Fully connected autoencoder for vectors."""
 
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 from sklearn.base import BaseEstimator
-from torch import nn
+from torch import Tensor, nn
 
-from ._common import check_sizes, default_latent_size
+from ._common import Generators, Shape, Size, check_sizes, default_latent_size
 from ._layers import MemberBatchNorm, MemberLinear
 
 
@@ -32,12 +36,12 @@ class MLPNetwork(BaseEstimator):
     >>> model = SPCClustering(n_clusters=3, network=MLPNetwork(hidden=(64,)))
     """
 
-    def __init__(self, latent_size="auto", hidden=(256, 256), noise=0.1):
+    def __init__(self, latent_size: Size = "auto", hidden: Sequence[int] = (256, 256), noise: float = 0.1) -> None:
         self.latent_size = latent_size
         self.hidden = hidden
         self.noise = noise
 
-    def build(self, input_shape, generators):
+    def build(self, input_shape: Shape, generators: Generators) -> MLPAutoencoder:
         """Build K autoencoders as one torch module.
 
         Parameters
@@ -67,31 +71,27 @@ class MLPAutoencoder(nn.Module):
 
     is_recordable = True  # as a CUDA graph: nothing in it waits for a value
 
-    def __init__(self, input_shape, hidden, latent_size, generators):
+    def __init__(self, input_shape: Shape, hidden: Sequence[int], latent_size: int, generators: Generators) -> None:
         super().__init__()
         self.input_shape = tuple(input_shape)
         self.latent_size = latent_size
         self.sizes = {"latent_size": latent_size, "hidden": tuple(hidden)}
-        n_inputs = 1
-        for length in input_shape:
-            n_inputs *= length
+        n_inputs = math.prod(input_shape)
         self.encoder = _stack([n_inputs, *hidden, latent_size], generators)
         self.decoder = _stack([latent_size, *reversed(hidden), n_inputs], generators)
 
-    def encode(self, x):
-        return self.encoder(x.flatten(2))  # (K, B, m)
+    def encode(self, x: Tensor) -> Tensor:
+        z: Tensor = self.encoder(x.flatten(2))  # (K, B, m)
+        return z
 
-    def decode(self, z):
-        return self.decoder(z).unflatten(2, self.input_shape)  # (K, B, *input_shape)
+    def decode(self, z: Tensor) -> Tensor:
+        x: Tensor = self.decoder(z).unflatten(2, self.input_shape)  # (K, B, *input_shape)
+        return x
 
 
-def _stack(widths, generators):
+def _stack(widths: Sequence[int], generators: Generators) -> nn.Sequential:
     """Affine layers of the given widths, normalised and activated except for the last."""
     layers: list[nn.Module] = []
     for n_in, n_out in pairwise(widths[:-1]):
-        layers += [
-            MemberLinear(n_in, n_out, generators),
-            MemberBatchNorm(n_out, generators),
-            nn.LeakyReLU(),
-        ]
+        layers += [MemberLinear(n_in, n_out, generators), MemberBatchNorm(n_out, generators), nn.LeakyReLU()]
     return nn.Sequential(*layers, MemberLinear(widths[-2], widths[-1], generators))

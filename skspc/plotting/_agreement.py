@@ -1,11 +1,21 @@
 """How many rows reach each level of agreement."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from .._constants import NOISE
-from .._matching import check_labels
-from ._common import fitted_model, import_pyplot, new_axes
+from ..metrics import check_labels
+from ._common import Fitted, fitted_model, import_pyplot, new_axes, shared_docstring
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from typing_extensions import Self
 
 MAX_LEVELS, N_BINS = 17, 10  # of agreement: the paper's 16 labellings are shown vote by vote
 
@@ -40,64 +50,44 @@ class AgreementDisplay:
     [0.5, 0.5]
     """
 
-    def __init__(self, agreement, labels=None):
+    def __init__(self, agreement: ArrayLike, labels: ArrayLike | None = None) -> None:
         self.agreement = agreement
         self.labels = labels
 
     @classmethod
-    def from_estimator(cls, estimator, X=None, *, ax=None, **kwargs):
+    @shared_docstring
+    def from_estimator(cls, estimator: Fitted, X: object = None, *, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw a fitted model's agreement.
 
         Parameters
         ----------
         estimator : SPCClustering, or Pipeline that ends in one
         X : ignored
-        ax : matplotlib Axes, default=None
-        **kwargs : dict
-            Passed to `plot`.
-
-        Returns
-        -------
-        display : AgreementDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        TypeError
-            If the estimator is no SPCClustering.
+        {of_model}
         """
-        import_pyplot(f"{cls.__name__}.from_estimator")
         model = fitted_model(estimator, cls.__name__)
         return cls(model.agreement_, model.labels_).plot(ax=ax, **kwargs)
 
     @classmethod
-    def from_predictions(cls, agreement, labels=None, *, ax=None, **kwargs):
+    @shared_docstring
+    def from_predictions(
+        cls, agreement: ArrayLike, labels: ArrayLike | None = None, *, ax: Axes | None = None, **kwargs: Any
+    ) -> Self:
         """Draw any agreement.
 
         Parameters
         ----------
         agreement : array-like of shape (N,)
         labels : array-like of shape (N,), int, default=None
-        ax : matplotlib Axes, default=None
-        **kwargs : dict
-            Passed to `plot`.
-
-        Returns
-        -------
-        display : AgreementDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
+        {of_arrays}
         ValueError
             If the arrays differ in length, or agreement is not in [0, 1].
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
         return cls(agreement, labels).plot(ax=ax, **kwargs)
 
-    def plot(self, ax=None):
+    @shared_docstring
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw.
 
         Parameters
@@ -105,14 +95,7 @@ class AgreementDisplay:
         ax : matplotlib Axes, default=None
             None makes a new figure.
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
+        {plotted}
         ValueError
             If the arrays differ in length, or agreement is not in [0, 1].
         """
@@ -134,13 +117,13 @@ class AgreementDisplay:
         self._draw_bars([f"{tick} ({n})" for tick, n in zip(ticks, counts.sum(axis=1), strict=True)], names)
         return self
 
-    def _draw_bars(self, ticks, names):
+    def _draw_bars(self, ticks: Sequence[str], names: Sequence[str]) -> None:
         """Draw the highest level first, at the left."""
         from matplotlib import colormaps
 
         places = np.arange(len(ticks)) + 0.5 * (np.arange(len(ticks)) > 0)
         colours = colormaps["YlGnBu"](np.linspace(1.0, 0.12, len(names)))
-        edge = {"edgecolor": "white", "linewidth": 0.4}
+        edge: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.4}
         left = np.zeros(len(ticks))
         for level in reversed(range(len(names))):
             share = 100 * self.shares_[:, level]
@@ -154,17 +137,8 @@ class AgreementDisplay:
         self.ax_.legend(title="agreement", loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9)
 
 
-def _agreement_levels(agreement):
-    """Levels of agreement: its values if they are few, else bins.
-
-    Returns
-    -------
-    levels : ndarray of shape (n_levels,)
-        Lower ends.
-    codes : ndarray of shape (N,)
-        Level of each row.
-    names : list of str
-    """
+def _agreement_levels(agreement: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.intp], list[str]]:
+    """Levels of agreement, its values if they are few, else bins: lower ends, level of each row (N,), and names."""
     values, codes = np.unique(np.round(agreement, 6), return_inverse=True)
     if len(values) <= MAX_LEVELS:
         return values, codes.ravel(), [f"{value:.2f}" for value in values]

@@ -1,10 +1,21 @@
 """Classes against clusters."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .._constants import NOISE
-from .._matching import match_clusters
-from ._common import DARK, fitted_model, import_pyplot, new_axes
+from ..metrics import match_clusters
+from ._common import DARK, Fitted, fitted_model, import_pyplot, new_axes, shared_docstring
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from typing_extensions import Self
 
 MAX_CELL_INCHES, MIN_MATRIX_INCHES, MAX_MATRIX_INCHES = 0.45, 1.8, 12.0  # of a confusion matrix
 VALUE_FONT_SIZES = 6, 10  # points; a matrix whose cells are too small for the least has no figures in it
@@ -39,13 +50,18 @@ class ConfusionDisplay:
     ([1, 0], [[2, 0], [1, 1]], 0.75)
     """
 
-    def __init__(self, confusion_matrix, classes, clusters):
+    def __init__(
+        self, confusion_matrix: ArrayLike, classes: Sequence[Any] | NDArray[Any], clusters: Sequence[Any] | NDArray[Any]
+    ) -> None:
         self.confusion_matrix = confusion_matrix
         self.classes = classes
         self.clusters = clusters
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, ax=None, **kwargs):
+    @shared_docstring
+    def from_estimator(
+        cls, estimator: Fitted, X: ArrayLike | None, y: ArrayLike, *, ax: Axes | None = None, **kwargs: Any
+    ) -> Self:
         """Draw a fitted model's clusters against classes.
 
         Parameters
@@ -55,30 +71,17 @@ class ConfusionDisplay:
             Any rows, labelled by ``predict``. With None, the ``labels_`` of the rows of the fit are taken.
         y : array-like of shape (N,)
             Classes of these rows.
-        ax : matplotlib Axes, default=None
-        **kwargs : dict
-            Passed to `plot`.
-
-        Returns
-        -------
-        display : ConfusionDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        TypeError
-            If the estimator is no SPCClustering.
+        {of_model}
         ValueError
-            If y has another number of rows.
+            If y has another number of rows, or a class is missing (None, NaN, pandas.NA).
         """
-        import_pyplot(f"{cls.__name__}.from_estimator")
         model = fitted_model(estimator, cls.__name__)
         labels = model.labels_ if X is None else estimator.predict(X)
         return cls.from_predictions(y, labels, ax=ax, **kwargs)
 
     @classmethod
-    def from_predictions(cls, y_true, y_pred, *, ax=None, **kwargs):
+    @shared_docstring
+    def from_predictions(cls, y_true: ArrayLike, y_pred: ArrayLike, *, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw any clusters against classes.
 
         Parameters
@@ -87,20 +90,9 @@ class ConfusionDisplay:
             Classes: whole numbers or strings.
         y_pred : array-like of shape (N,), int
             Clusters.
-        ax : matplotlib Axes, default=None
-        **kwargs : dict
-            Passed to `plot`.
-
-        Returns
-        -------
-        display : ConfusionDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
+        {of_arrays}
         ValueError
-            If the two differ in length or are empty.
+            If the two differ in length or are empty, or a value is missing.
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
         counts, classes, clusters, matched = match_clusters(y_true, y_pred)
@@ -110,7 +102,15 @@ class ConfusionDisplay:
         columns = columns[np.argsort(clusters[columns] == NOISE, kind="stable")]
         return cls(counts[np.ix_(rows, columns)], classes[rows], clusters[columns]).plot(ax=ax, **kwargs)
 
-    def plot(self, ax=None, *, normalize=None, include_values="auto", cmap="Blues"):
+    @shared_docstring
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        normalize: Literal["true"] | None = None,
+        include_values: bool | Literal["auto"] = "auto",
+        cmap: str | Colormap = "Blues",
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -123,14 +123,7 @@ class ConfusionDisplay:
             Whether figures are written; zeros never are. "auto" leaves them out where they would not be legible.
         cmap : str or Colormap, default="Blues"
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
+        {plotted}
         ValueError
             If ``normalize`` is not known, or the matrix does not fit its classes and clusters.
         """
@@ -157,10 +150,10 @@ class ConfusionDisplay:
         self.ax_.set_ylabel("class", fontsize=11)
         self.ax_.set_title(f"accuracy {100 * self.accuracy_:.1f} %", fontsize=11)
         if include_values:
-            self._write(100 * shares if normalize else counts, counts, must_fit=include_values == "auto")
+            self._write_values(100 * shares if normalize else counts, counts, must_fit=include_values == "auto")
         return self
 
-    def _write(self, values, counts, must_fit):
+    def _write_values(self, values: NDArray[Any], counts: NDArray[Any], must_fit: bool) -> None:
         """Write the figures of the cells that hold rows, as large as fits."""
         longest = len(f"{values.max():.0f}")
         self.figure_.canvas.figure.draw_without_rendering()  # settles the size of the axes
@@ -168,7 +161,7 @@ class ConfusionDisplay:
         size = cell / (0.72 * (longest + 0.6))
         if must_fit and size < VALUE_FONT_SIZES[0]:
             return
-        dark = self.im_.get_array() > 0.5
+        dark = np.asarray(self.im_.get_array()) > 0.5
         for i, j in zip(*np.nonzero(counts), strict=True):
             self.ax_.text(
                 *(j, i, f"{values[i, j]:.0f}"),

@@ -1,12 +1,34 @@
 """Agreement and accuracy by round."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from .._matching import right_rows
 from .._method.history import best_round
-from ._common import BLUE, DARK, GREY, ORANGE, fitted_model, import_pyplot, mean_or_nan, new_axes
+from ..metrics import right_rows
+from ._common import (
+    BLUE,
+    DARK,
+    GREY,
+    ORANGE,
+    Fitted,
+    fitted_model,
+    import_pyplot,
+    mean_or_nan,
+    new_axes,
+    shared_docstring,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from typing_extensions import Self
+
+History = Sequence[Mapping[str, Any]]
 
 
 class TrainingDynamicsDisplay:
@@ -35,14 +57,24 @@ class TrainingDynamicsDisplay:
     'training rounds'
     """
 
-    def __init__(self, history, *, best_iter=None, accuracies=None, agreed_accuracies=None):
+    def __init__(
+        self,
+        history: History,
+        *,
+        best_iter: int | None = None,
+        accuracies: Sequence[float] | NDArray[np.float64] | None = None,
+        agreed_accuracies: Sequence[float] | NDArray[np.float64] | None = None,
+    ) -> None:
         self.history = history
         self.best_iter = best_iter
         self.accuracies = accuracies
         self.agreed_accuracies = agreed_accuracies
 
     @classmethod
-    def from_estimator(cls, estimator, X=None, y=None, *, ax=None, **kwargs):
+    @shared_docstring
+    def from_estimator(
+        cls, estimator: Fitted, X: object = None, y: ArrayLike | None = None, *, ax: Axes | None = None, **kwargs: Any
+    ) -> Self:
         """Draw a fitted model's rounds.
 
         Parameters
@@ -52,24 +84,10 @@ class TrainingDynamicsDisplay:
         y : array-like of shape (N,), default=None
             Classes of the rows of the fit. A fit keeps the labels of its best round only, so that accuracy is drawn
             there; `from_predictions` draws the rounds whose labels it is given.
-        ax : matplotlib Axes, default=None
-        **kwargs : dict
-            Passed to `plot`.
-
-        Returns
-        -------
-        display : TrainingDynamicsDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        TypeError
-            If the estimator is no SPCClustering.
+        {of_model}
         ValueError
-            If y has another number of rows than the fit.
+            If y has another number of rows than the fit, or a class is missing (None, NaN, pandas.NA).
         """
-        import_pyplot(f"{cls.__name__}.from_estimator")
         model = fitted_model(estimator, cls.__name__)
         if y is None:
             return cls(model.history_, best_iter=model.best_iter_).plot(ax=ax, **kwargs)
@@ -81,7 +99,18 @@ class TrainingDynamicsDisplay:
         return display.plot(ax=ax, **kwargs)
 
     @classmethod
-    def from_predictions(cls, history, *, y_true=None, labels=None, agreed=None, accuracies=None, ax=None, **kwargs):
+    @shared_docstring
+    def from_predictions(
+        cls,
+        history: History,
+        *,
+        y_true: ArrayLike | None = None,
+        labels: Sequence[ArrayLike] | None = None,
+        agreed: Sequence[ArrayLike] | None = None,
+        accuracies: Sequence[float] | NDArray[np.float64] | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw a history, with what is known of its rounds.
 
         Parameters
@@ -95,20 +124,10 @@ class TrainingDynamicsDisplay:
             Mask of the agreed rows after each round.
         accuracies : sequence of float, default=None
             Accuracy by round, in place of ``y_true`` and ``labels``.
-        ax : matplotlib Axes, default=None
-        **kwargs : dict
-            Passed to `plot`.
-
-        Returns
-        -------
-        display : TrainingDynamicsDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
+        {of_arrays}
         ValueError
-            If a sequence is not as long as the history, or one of ``y_true`` and ``labels`` is missing.
+            If a sequence is not as long as the history, one of ``y_true`` and ``labels`` is not given, or a class is
+            missing (None, NaN, pandas.NA).
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
         if (y_true is None) != (labels is None) or (agreed is not None and labels is None):
@@ -116,7 +135,7 @@ class TrainingDynamicsDisplay:
         if accuracies is not None and labels is not None:
             raise ValueError("accuracies and labels both give the accuracy by round; pass one of them.")
         of_agreed = None
-        if labels is not None:
+        if y_true is not None and labels is not None:
             _check_rounds(history, labels=labels, agreed=agreed)
             right = [right_rows(y_true, of_round) for of_round in labels]
             accuracies = [of_round.mean() for of_round in right]
@@ -125,7 +144,8 @@ class TrainingDynamicsDisplay:
                 of_agreed = [mean_or_nan(rows[mask]) for rows, mask in zip(right, masks, strict=True)]
         return cls(history, accuracies=accuracies, agreed_accuracies=of_agreed).plot(ax=ax, **kwargs)
 
-    def plot(self, ax=None):
+    @shared_docstring
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw.
 
         Parameters
@@ -133,14 +153,7 @@ class TrainingDynamicsDisplay:
         ax : matplotlib Axes, default=None
             None makes a new figure.
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
+        {plotted}
         ValueError
             If a sequence is not as long as the history.
         """
@@ -167,7 +180,7 @@ class TrainingDynamicsDisplay:
         return self
 
 
-def _check_rounds(history, **sequences):
+def _check_rounds(history: History, **sequences: Sequence[Any] | NDArray[Any] | None) -> None:
     """Refuse an empty history, and sequences that have not one entry a round."""
     if len(history) == 0:
         raise ValueError("history is empty; pass history_ of a fit.")
@@ -178,6 +191,6 @@ def _check_rounds(history, **sequences):
             )
 
 
-def _round_ticks(n_rounds):
+def _round_ticks(n_rounds: int) -> range:
     """At most a dozen whole numbers."""
     return range(0, n_rounds, math.ceil(n_rounds / 12))

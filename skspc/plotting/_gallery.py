@@ -1,12 +1,22 @@
 """Images of each cluster."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
-from .._matching import check_labels
 from .._method.representatives import rank_representatives
-from ._common import ORANGE, import_pyplot, is_doubtful, model_and_rows, new_axes
-from ._placement import HEADING, TILE, GalleryGrid
+from ..metrics import check_labels
+from ._common import ORANGE, Fitted, import_pyplot, is_doubtful, model_and_rows, new_axes, shared_docstring
+from ._placement import HEADING, TILE, GalleryGrid, Tile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from typing_extensions import Self
 
 
 class ClusterGalleryDisplay:
@@ -40,7 +50,15 @@ class ClusterGalleryDisplay:
     False
     """
 
-    def __init__(self, images, sure, doubtful, *, clusters=None, framed=None):
+    def __init__(
+        self,
+        images: ArrayLike,
+        sure: Sequence[Sequence[int] | NDArray[np.integer[Any]]],
+        doubtful: Sequence[Sequence[int] | NDArray[np.integer[Any]]],
+        *,
+        clusters: Sequence[object] | None = None,
+        framed: ArrayLike | None = None,
+    ) -> None:
         self.images = images
         self.sure = sure
         self.doubtful = doubtful
@@ -48,7 +66,10 @@ class ClusterGalleryDisplay:
         self.framed = framed
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, n=5, ax=None, **kwargs):
+    @shared_docstring
+    def from_estimator(
+        cls, estimator: Fitted, X: ArrayLike, *, n: int = 5, ax: Axes | None = None, **kwargs: Any
+    ) -> Self:
         """Draw a fitted model's clusters.
 
         Parameters
@@ -58,24 +79,10 @@ class ClusterGalleryDisplay:
             The images that it was fitted on, in their order.
         n : int, default=5
             Images of each kind, sure and doubtful.
-        ax : matplotlib Axes, default=None
-        **kwargs : dict
-            Passed to `plot`.
-
-        Returns
-        -------
-        display : ClusterGalleryDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
-        TypeError
-            If the estimator is no SPCClustering.
+        {of_model}
         ValueError
             If X cannot be the rows of the fit, or holds no images with one channel or three.
         """
-        import_pyplot(f"{cls.__name__}.from_estimator")
         model, X = model_and_rows(estimator, X, cls.__name__)
         images = np.asarray(X)
         if images.ndim == 2 and model._image_shape is not None:
@@ -87,7 +94,18 @@ class ClusterGalleryDisplay:
         return display.plot(ax=ax, **kwargs)
 
     @classmethod
-    def from_predictions(cls, images, labels, agreement, *, n=5, min_agreement=1.0, ax=None, **kwargs):
+    @shared_docstring
+    def from_predictions(
+        cls,
+        images: ArrayLike,
+        labels: ArrayLike,
+        agreement: ArrayLike,
+        *,
+        n: int = 5,
+        min_agreement: float = 1.0,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw any labels of any images.
 
         Parameters
@@ -98,20 +116,10 @@ class ClusterGalleryDisplay:
         agreement : array-like of shape (N,)
             How sure each row is, by which a cluster's rows are ordered.
         n : int, default=5
+            Images of each kind, sure and doubtful.
         min_agreement : float, default=1.0
             Rows with less are framed.
-        ax : matplotlib Axes, default=None
-        **kwargs : dict
-            Passed to `plot`.
-
-        Returns
-        -------
-        display : ClusterGalleryDisplay
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
+        {of_arrays}
         ValueError
             If the arrays differ in length, or the images have not one channel or three.
         """
@@ -125,7 +133,8 @@ class ClusterGalleryDisplay:
         display = cls(images, chosen.sure, chosen.doubtful, clusters=chosen.clusters, framed=framed)
         return display.plot(ax=ax, **kwargs)
 
-    def plot(self, ax=None):
+    @shared_docstring
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw.
 
         Parameters
@@ -133,14 +142,7 @@ class ClusterGalleryDisplay:
         ax : matplotlib Axes, default=None
             None makes a new figure.
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
+        {plotted}
         ValueError
             If ``sure`` and ``doubtful`` have not the same number of clusters, or images not one channel or three.
         """
@@ -156,7 +158,7 @@ class ClusterGalleryDisplay:
         self.figure_ = self.ax_.figure
         names = range(len(strips)) if self.clusters is None else self.clusters
         tiles = [tile for i, strip in enumerate(strips) for tile in grid.tiles(i, *strip)]
-        self._show(images, tiles, grid)
+        self._draw_tiles(images, tiles, grid)
         for i, name in enumerate(names):
             column, line = grid.strip_origin(i)
             self.ax_.text(column - 0.15, line + 0.5, str(name), ha="right", va="center", fontsize=11, fontweight="bold")
@@ -164,7 +166,7 @@ class ClusterGalleryDisplay:
             self.ax_.text(column, -0.15, text, ha=align, va="bottom", fontsize=10)
         return self
 
-    def _show(self, images, tiles, grid):
+    def _draw_tiles(self, images: NDArray[Any], tiles: list[Tile], grid: GalleryGrid) -> None:
         from matplotlib.patches import Rectangle
 
         low, high = _value_range(images, [row for row, _, _ in tiles])
@@ -187,7 +189,7 @@ class ClusterGalleryDisplay:
             self.ax_.text(grid.width / 2, grid.n_lines + 0.1, note, ha="center", va="top", color=ORANGE, fontsize=10)
 
 
-def _check_images(images):
+def _check_images(images: NDArray[Any]) -> NDArray[Any]:
     """Images as (N, H, W, channels)."""
     if images.ndim not in (3, 4):
         raise ValueError(
@@ -203,7 +205,7 @@ def _check_images(images):
     return images.transpose(0, 2, 3, 1)
 
 
-def _value_range(images, rows):
+def _value_range(images: NDArray[Any], rows: list[int]) -> tuple[float, float]:
     """Values that are drawn black and white."""
     if images.dtype == np.uint8:
         return 0, 255

@@ -1,6 +1,7 @@
 """Colours of clusters: as far apart as can be, for readers with and without a colour vision deficiency."""
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 # Linear RGB as seen by all, and without red or green cones: Machado, Oliveira & Fernandes (2009), severity 1.
 VISIONS = np.array(
@@ -35,20 +36,11 @@ LEVELS = 18  # of each channel, among the candidates
 NORMAL_SHARE = 0.5  # a smaller share spends all on blue and yellow, which is dull to most readers
 
 
-def distinct_colours(n):
-    """Choose n colours: seven well-known ones, then each the farthest from all before it.
+def distinct_colours(n: int) -> NDArray[np.float64]:
+    """Choose n colours (n, 3), RGB in [0, 1]: seven well-known ones, then each the farthest from all before it.
 
     Two colours are as far apart as they look to a reader without red or green cones, or half as far as they look to
     others, whichever is less. The first colours do not depend on n.
-
-    Parameters
-    ----------
-    n : int
-
-    Returns
-    -------
-    colours : ndarray of shape (n, 3)
-        RGB in [0, 1].
     """
     chosen = list(FIRST / 255)
     candidates = np.stack(np.meshgrid(*[np.linspace(0, 1, LEVELS)] * 3), axis=-1).reshape(-1, 3)
@@ -63,15 +55,17 @@ def distinct_colours(n):
     return np.array(chosen[:n]).reshape(n, 3)
 
 
-def perceived(colours):
+def perceived(colours: ArrayLike) -> NDArray[np.float64]:
     """Oklab coordinates of RGB colours (n, 3) in each vision: (3, n, 3)."""
     colours = np.asarray(colours, dtype=float)
     linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     seen = np.clip(np.einsum("vij,nj->vni", VISIONS, linear), 0, 1)
-    return np.cbrt(seen @ TO_CONES.T) @ TO_LAB.T
+    oklab: NDArray[np.float64] = np.cbrt(seen @ TO_CONES.T) @ TO_LAB.T
+    return oklab
 
 
-def _distances(seen, colour):
+def _distances(seen: NDArray[np.float64], colour: ArrayLike) -> NDArray[np.float64]:
     """Distance of each candidate (3, n, 3) from one RGB colour: (n,)."""
-    normal, *deficient = np.linalg.norm(seen - perceived([colour]), axis=2)
-    return np.min([NORMAL_SHARE * normal, *deficient], axis=0)
+    apart = np.linalg.norm(seen - perceived(np.reshape(colour, (1, 3))), axis=2)  # by vision, the normal one first
+    nearest: NDArray[np.float64] = np.minimum(NORMAL_SHARE * apart[0], apart[1:].min(axis=0))
+    return nearest

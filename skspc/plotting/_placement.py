@@ -1,32 +1,33 @@
 """Places of labels on a plot, such that no two overlap, and of images in a gallery."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.backend_bases import RendererBase
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.transforms import Affine2D
+
+Tile = tuple[int, float, float]  # a row, and where its image stands
 PADDING = 2.0  # points of free space around a label
 LINE = "#777777"
 TILE, NAME, GAP, HEADING = 0.91, 1.1, 0.5, 0.55  # of a gallery, in images' widths and heights with their margin
 GALLERY_ASPECT, TILE_INCHES, MAX_GALLERY_INCHES = 1.3, 0.5, 13.0
 
 
-def place_boxes(anchors, sizes, bounds):
-    """Place boxes near their anchors, apart from each other and inside the bounds.
+def place_boxes(anchors: NDArray[Any], sizes: NDArray[Any], bounds: Sequence[float]) -> NDArray[np.float64]:
+    """Place boxes of sizes (C, 2) near their anchors (C, 2), apart from each other and inside the bounds.
 
     One after the other takes the place nearest to its anchor that is still free, on a lattice of half a box's height.
-
-    Parameters
-    ----------
-    anchors : ndarray of shape (C, 2)
-    sizes : ndarray of shape (C, 2)
-        Width and height of each box.
-    bounds : tuple (left, bottom, right, top)
-
-    Returns
-    -------
-    centres : ndarray of shape (C, 2)
-        NaN for a box for which no room is left.
+    Bounds are left, bottom, right and top. Returns centres (C, 2), NaN for a box for which no room is left.
     """
     low, high = np.array(bounds[:2], dtype=float), np.array(bounds[2:], dtype=float)
     centres = np.full((len(anchors), 2), np.nan)
@@ -54,25 +55,14 @@ class PlacedLabels:
     """Labels of an axes that keep clear of each other, whatever the size, the limits and the resolution become.
 
     Their places are found when they are drawn: matplotlib asks each annotation for its coordinates then. A label that
-    was moved has a line to its anchor; one for which no room is left is not drawn.
-
-    Parameters
-    ----------
-    ax : Axes
-    anchors : ndarray of shape (C, 2)
-        In data coordinates.
-    texts : sequence of str
-    **style : dict
-        Of each annotation.
-
-    Attributes
-    ----------
-    annotations : list of Annotation
+    was moved has a line to its anchor; one for which no room is left is not drawn. Anchors (C, 2) are data coordinates;
+    ``style`` is that of each annotation.
     """
 
-    def __init__(self, ax, anchors, texts, **style):
-        self.ax, self.anchors = ax, np.asarray(anchors, dtype=float)
-        self._state, self._centres = None, np.full((len(anchors), 2), np.nan)
+    def __init__(self, ax: Axes, anchors: NDArray[Any], texts: Sequence[str], **style: Any) -> None:
+        self.ax, self.anchors = ax, anchors
+        self._state: tuple[float, ...] = ()  # of the figure, for which the places were found
+        self._centres = np.full((len(anchors), 2), np.nan)
         self.annotations = [
             ax.annotate(
                 text,
@@ -89,25 +79,25 @@ class PlacedLabels:
             for i, (text, anchor) in enumerate(zip(texts, self.anchors, strict=True))
         ]
 
-    def fit(self):
+    def fit(self) -> bool:
         """Whether all labels have room on the figure as it is now."""
         self.ax.figure.canvas.figure.draw_without_rendering()
         return not np.isnan(self._centres).any()
 
-    def remove(self):
+    def remove(self) -> None:
         """Take the labels off the plot."""
         for annotation in self.annotations:
             annotation.remove()
         self.annotations = []
 
-    def _transform(self, i, renderer):
+    def _transform(self, i: int, renderer: RendererBase) -> Affine2D:
         """Move the origin to the centre of label i, in pixels."""
         from matplotlib.transforms import Affine2D
 
         self._place(renderer)
         return Affine2D().translate(*np.nan_to_num(self._centres[i]))
 
-    def _place(self, renderer):
+    def _place(self, renderer: RendererBase) -> None:
         from matplotlib.text import Text
 
         bounds = self.ax.bbox.extents
@@ -119,18 +109,18 @@ class PlacedLabels:
         # Text's own method, since an annotation's asks for the place that is sought here.
         boxes = [Text.get_window_extent(annotation, renderer) for annotation in self.annotations]
         sizes = np.array([(box.width, box.height) for box in boxes]).reshape(-1, 2)
-        sizes = sizes + 2 * renderer.points_to_pixels(PADDING)
+        sizes = sizes + np.multiply(2, renderer.points_to_pixels(PADDING))
         self._centres = place_boxes(anchors, sizes, bounds)
         moved = np.abs(self._centres - anchors).max(axis=1) > sizes.min(axis=1)
         for annotation, centre, has_line in zip(self.annotations, self._centres, moved, strict=True):
             annotation.set_alpha(0.0 if np.isnan(centre).any() else 1.0)
-            annotation.arrow_patch.set_visible(bool(has_line))
+            cast("FancyArrowPatch", annotation.arrow_patch).set_visible(bool(has_line))
 
 
 class GalleryGrid:
     """Places of a gallery's strips, in tiles: columns of strips, each with its sure and its doubtful side."""
 
-    def __init__(self, n_strips, n_sure, n_doubtful):
+    def __init__(self, n_strips: int, n_sure: int, n_doubtful: int) -> None:
         self.n_strips, self.n_sure, self.n_doubtful = max(n_strips, 1), n_sure, n_doubtful
         self.strip_width = NAME + n_sure + GAP + n_doubtful
         shapes = [(n, math.ceil(self.n_strips / n)) for n in range(1, self.n_strips + 1)]
@@ -140,23 +130,23 @@ class GalleryGrid:
         )
         self.width = self.n_columns * self.strip_width
 
-    def figure_size(self, image_shape):
+    def figure_size(self, image_shape: tuple[int, ...]) -> tuple[float, float]:
         """Inches of a figure for images (H, W)."""
         tile = min(TILE_INCHES, MAX_GALLERY_INCHES / self.width)
         height = tile * (self.n_lines + HEADING) * image_shape[0] / image_shape[1]
         return max(tile * self.width, 3.0), max(height + 0.3, 1.5)
 
-    def strip_origin(self, i):
+    def strip_origin(self, i: int) -> tuple[float, float]:
         """Left end of the first image of strip i, and its line."""
         return (i // self.n_lines) * self.strip_width + NAME, i % self.n_lines
 
-    def tiles(self, i, sure, doubtful):
+    def tiles(self, i: int, sure: Sequence[int], doubtful: Sequence[int]) -> list[Tile]:
         """Row, x and y of the images of strip i; the doubtful ones end at its right."""
         x, y = self.strip_origin(i)
         right = x + self.n_sure + GAP + self.n_doubtful - len(doubtful)
         return [(row, x + k, y) for k, row in enumerate(sure)] + [(row, right + k, y) for k, row in enumerate(doubtful)]
 
-    def headings(self):
+    def headings(self) -> list[tuple[float, str, str]]:
         """x, text and alignment of the heads over each column of strips."""
         heads = []
         for column in range(self.n_columns):
