@@ -392,7 +392,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 f"X has images of shape {implied} as (channels, height, width), but SPCClustering was fitted on "
                 f"images of shape {self._image_shape}. Pass images of that shape, or flattened rows."
             )
-        return self._check_rows(X, reset=False)
+        return self._scaling.checked(self._check_rows(X, reset=False))
 
     def _check_rows(self, X, reset=True):
         with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums up all of X, to see whether it is finite

@@ -244,6 +244,41 @@ def test_a_row_is_labelled_alike_in_every_form(fitted, blobs):
         assert np.array_equal(fitted.predict(form), expected)
 
 
+GREY = np.random.RandomState(0).randint(256, size=(40, 8, 8)).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def fitted_images():
+    return {scale: SPCClustering(2, **SHORT).fit(GREY / scale if scale > 1 else GREY) for scale in (1, 255)}
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "transform", "score"])
+@pytest.mark.parametrize(("fitted_scale", "given", "advice"), [(1, GREY / 255, "X * 255"), (255, GREY, "X / 255")])
+@pytest.mark.case(COUNT, "images of 0..1 after a fit on bytes, and the reverse", origin="issue 17")
+def test_images_of_another_scale_warn_once_a_call(fitted_images, method, fitted_scale, given, advice):
+    for X in (given, given.reshape(40, 64), torch.tensor(given)):
+        with pytest.warns(UserWarning, match="the range learnt in fit is") as caught:
+            getattr(fitted_images[fitted_scale], method)(X)
+        assert len(caught) == 1
+        assert str(caught[0].message).endswith(f"e.g. {advice}.")
+        assert method == "transform" or caught[0].filename == __file__  # scikit-learn wraps transform
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "transform", "score"])
+@pytest.mark.case(COUNT, "ordinary, dark, black, bright images, one and many, after a fit on bytes and on 0..1")
+def test_images_of_the_fitted_scale_do_not_warn(fitted_images, method):
+    for scale, model in fitted_images.items():
+        for X in (GREY, GREY[:1], GREY[:1] // 8, GREY[:1] * 0, np.maximum(GREY, 200), np.roll(GREY, 3) * 1.2):
+            getattr(model, method)(X / scale)
+
+
+@pytest.mark.case(COUNT, "images of another scale for a model that was saved and loaded", origin="issue 17")
+def test_a_loaded_model_knows_its_scale(fitted_images, tmp_path):
+    fitted_images[1].save(tmp_path / "model.skspc")
+    with pytest.warns(UserWarning, match="the range learnt in fit is 0 to 255: they fill 0.39 % of it"):
+        SPCClustering.load(tmp_path / "model.skspc").predict(GREY / 255)
+
+
 # Reproducibility
 
 
@@ -499,3 +534,20 @@ def test_units_change_no_cluster(blobs):
     X, y = blobs
     units = np.array([1e-30, 1e-3, 1.0, 1e3, 1e20])
     assert clustering_accuracy(y, SPCClustering(3, **SHORT).fit(X * units).labels_) == 1.0
+
+
+@pytest.mark.case(TYPES, "masks as bytes of 0 and 1, and as booleans, 0 and 255, floats", origin="issue 17")
+def test_masks_of_bytes_are_told_and_other_masks_are_alike():
+    mask = GREY > 127
+    with pytest.warns(UserWarning, match=r"uint8 images of 0 and 1.*X.astype\(bool\) or X \* 255") as caught:
+        SPCClustering(2, **SHORT).fit(mask.astype(np.uint8))
+    assert [each.filename for each in caught] == [__file__]
+    whole = [SPCClustering(2, **SHORT).fit_predict(X) for X in (mask, mask * np.uint8(255), mask.astype(np.float32))]
+    assert np.array_equal(whole[0], whole[1])
+    assert np.array_equal(whole[0], whole[2])
+
+
+@pytest.mark.case(TYPES, "all-zero bytes")
+def test_black_bytes_are_no_masks():
+    with pytest.warns(ConvergenceWarning, match="1 distinct rows"):
+        SPCClustering(2, **SHORT).fit(np.zeros((9, 8, 8), dtype=np.uint8)).predict(np.zeros((1, 8, 8), dtype=np.uint8))

@@ -1,5 +1,8 @@
 """Scaling, learnt in fit. Warnings are errors, so no test here divides by zero or overflows."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
@@ -70,6 +73,98 @@ def test_image_figures_are_plain_floats():
     scaling = fit_image_scaling(np.array([[0.0, 2.0]], dtype=np.float32), [1, 1, 2])
     assert scaling == Scaling(unit=2.0, offset=0.5, scale=0.5, limit=1.0, input_shape=(1, 1, 2))
     assert type(scaling.unit) is type(scaling.offset) is type(scaling.scale) is float
+
+
+# Images of another scale
+
+
+BYTES = np.arange(256, dtype=np.uint8).reshape(4, 64)  # each value once
+PHOTONS = np.arange(64.0).reshape(4, 16) / 63 * 16  # 0..16
+SIGNED = BYTES / 127.5 - 1
+
+
+def messages(fitted, given):
+    """What is said of images handed over to a model of others."""
+    scaling = fit_image_scaling(np.asarray(fitted), (1, 1, fitted.shape[1]))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert scaling.checked(given) is given
+    return [str(each.message) for each in caught]
+
+
+@pytest.mark.parametrize(
+    ("fitted", "given", "said"),
+    [
+        (BYTES, BYTES / 255, "0 to 1, but the range learnt in fit is 0 to 255: they fill 0.39 % of it.*e.g. X [*] 255"),
+        (BYTES / 255, BYTES, "0 to 255, but .* 0 to 1: 99% of them lie far outside and are clipped.*e.g. X / 255"),
+        (BYTES[:3] / 255, BYTES, "0 to 255, but .* 0 to 0.74902: .*e.g. X / 255"),
+        (BYTES, BYTES > 99, "they fill 0.39 % of it.*e.g. X [*] 255"),
+        (BYTES, (BYTES > 99).astype(np.uint8), "they fill 0.39 % of it"),
+        (BYTES, SIGNED, "from -1 to 1, but .*: 40% of them lie far outside"),
+        (BYTES.astype(np.uint16) * 257, BYTES, "0 to 255, but .* 0 to 65535: they fill 0.39 % of it"),
+        (BYTES / 255, BYTES / 255**2, "they fill 0.39 % of it"),
+        (BYTES / 255, SIGNED, "-1 to 1, but .* 0 to 1: 40% of them lie far outside"),
+        (SIGNED, BYTES, "far outside"),
+        (PHOTONS, PHOTONS / 16, "they fill 6.2 % of it"),
+        (
+            np.repeat(SIGNED, 3, axis=0),
+            np.repeat(BYTES / 255, 3, axis=0),
+            "0 to 1, but .* -1 to 1: none of them is below 0",
+        ),
+        (BYTES / 255, BYTES.astype(np.float16), "far outside"),
+    ],
+)
+def test_images_of_another_scale_are_told_with_both_ranges(fitted, given, said):
+    (message,) = messages(fitted, given)
+    assert re.search(said, message)
+    assert "Pass images in the scale of those fitted" in message
+
+
+HOT_PIXEL = np.eye(1, 128) * 1e9
+
+
+@pytest.mark.parametrize(
+    ("fitted", "given"),
+    [
+        (BYTES, BYTES[:1]),
+        (BYTES, BYTES // 4),
+        (BYTES, np.zeros((1, 64))),
+        (BYTES, np.zeros((12, 64), dtype=bool)),
+        (BYTES, BYTES % 3),  # bytes have their scale, however dark
+        (BYTES, np.full((1, 64), 255.0)),
+        (BYTES / 255, np.full((1, 64), 1e-9)),  # zero but for rounding
+        (BYTES / 255, BYTES / 255 * 1.3 - 0.1),
+        (BYTES / 255, BYTES > 99),
+        (PHOTONS, np.eye(16)[:1]),  # counts of 0 and 1
+        (SIGNED, BYTES[:1] / 255),  # a single image may be bright
+        (SIGNED, SIGNED[:1] / 200),  # or without contrast
+        (np.full((2, 64), 7.0), np.full((1, 64), 7.0)),
+        (np.zeros((2, 64)), np.zeros((12, 64))),
+        (np.array([[-1.7e308, 1.7e308]]), np.array([[0.0, 1.0]] * 12)),
+        (BYTES / 255, HOT_PIXEL),
+    ],
+)
+def test_dark_bright_and_single_images_are_not_of_another_scale(fitted, given):
+    assert messages(fitted, given) == []
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e3])
+def test_vectors_may_come_in_any_unit(unit):
+    scaling = fit_vector_scaling(SIGNED, (64,))
+    assert scaling.checked(BYTES * unit) is not None
+
+
+def test_bytes_of_0_and_1_are_told():
+    with pytest.warns(UserWarning, match=r"uint8 images of 0 and 1.*0.4 % .*X.astype\(bool\) or X \* 255"):
+        fit_image_scaling(np.eye(4, dtype=np.uint8), (1, 2, 2))
+
+
+@pytest.mark.parametrize(
+    "X",
+    [np.zeros((2, 4), np.uint8), np.eye(4, dtype=np.uint8) * 2, np.eye(4) > 0, np.eye(4), np.eye(4, dtype=np.int64)],
+)
+def test_other_dark_images_and_masks_are_fitted_in_silence(X):
+    fit_image_scaling(X, (1, 2, 2))
 
 
 # Vectors

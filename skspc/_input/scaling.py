@@ -1,9 +1,12 @@
 """Scaling of the input, learnt in fit: images to [-1, 1] by one range, vectors to unit variance a feature."""
 
 import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
+
+from .ranges import warn_of_other_scale
 
 ROWS_PER_CHUNK = 4096  # of which there are float64 copies at once
 FARTHEST = 1e6  # standard deviations from the mean at which features of rows to predict are clipped
@@ -28,6 +31,13 @@ class Scaling:
     scale: float | np.ndarray
     limit: float
     input_shape: tuple
+
+    def checked(self, X):
+        """Rows (N, n_features) to predict, as they are; images of another scale than those fitted get a warning."""
+        if self.limit == 1.0:
+            low, high = (float(self.unit * (self.offset + sign * self.scale)) for sign in (-1, 1))
+            warn_of_other_scale(X, low, high, stacklevel=4)  # the caller of predict
+        return X
 
     def training_rows(self, X):
         """Rows (N, n_features) as the ensemble trains on them: (N, *input_shape) in float32.
@@ -55,6 +65,13 @@ class Scaling:
 
 def fit_image_scaling(X, input_shape):
     """Learn the map of one global range to [-1, 1]; uint8 stands for 0..255, whatever values occur."""
+    if X.dtype == np.uint8 and X.max() == 1:
+        warnings.warn(
+            "X has uint8 images of 0 and 1. uint8 is scaled by 0..255, so that they fill 0.4 % of the range. "
+            "Pass X.astype(bool) or X * 255.",
+            UserWarning,
+            stacklevel=5,  # the caller of fit
+        )
     low, high = (0.0, 255.0) if X.dtype == np.uint8 else (float(X.min()), float(X.max()))
     largest = max(abs(low), abs(high))
     unit = math.ldexp(1.0, math.frexp(largest)[1] - 1) if largest else 1.0  # a power of two: nothing is rounded
