@@ -5,11 +5,11 @@ GALLERY ?=
 TESTS ?=
 BIN := .venv/bin
 
-# What `make reproduce` has measured. To add to the committed rows: make reproduce-full RESULTS=benchmarks/results.jsonl
+# What `make reproduce` has measured. To add to the committed rows: make reproduce-full RESULTS=paper/results.jsonl
 RESULTS ?= reproduced.jsonl
-# More for the benchmark's command line, e.g. LIMIT="--hours 8"
+# More for its command line, e.g. LIMIT="--hours 8"
 LIMIT ?=
-MEASURE = $(BIN)/python benchmarks/reproduce.py --results $(RESULTS) $(LIMIT)
+MEASURE = $(BIN)/python paper/reproduce.py --results $(RESULTS) $(LIMIT)
 QUICK_METHODS := kmeans umap-gmm umap-hdbscan n2d spc spc-affine
 
 .PHONY: demo test lint matrix docs reproduce reproduce-full clean

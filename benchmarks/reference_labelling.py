@@ -6,54 +6,63 @@
 on the mean, which is what skspc takes. The labellings of each round of a fit are put to the vote under both. Printed
 are the accuracy of the consensus, the share of agreed rows, their accuracy, and the rows that the two label otherwise.
 The classes score what comes back, nothing more.
+
+The labellings are read from the checkpoints of the fit, which hold those of the newest round.
 """
 
 import argparse
-from unittest import mock
+import tempfile
+from pathlib import Path
 
 import numpy as np
+from safetensors import safe_open
 
-from skspc import SPCClustering, _consensus, _rounds
+from skspc import SPCClustering
+from skspc._method.consensus import align_labels, reference_labelling, vote
 from skspc.metrics import clustering_accuracy
 
 CANDIDATES = {
     "concatenated": lambda labellings, n_clusters: len(labellings) - 1,
-    "most agreeing": _consensus.reference_labelling,
+    "most agreeing": reference_labelling,
 }
 
 
 def load(name, n_rows):
-    """First rows of the images or vectors of an archive, and their classes."""
+    """First rows of the images or vectors of an archive, each once, and their classes."""
     with np.load(name, allow_pickle=False) as archive:
         key = next(key for key in archive if archive[key].ndim > 1)
-        return archive[key][:n_rows].astype(np.float32), archive["labels"][:n_rows]
+        X, classes = archive[key][:n_rows].astype(np.float32), archive["labels"][:n_rows]
+    _, first = np.unique(X.reshape(len(X), -1), axis=0, return_index=True)
+    first.sort()
+    return X[first], classes[first]
 
 
 def labellings_of_rounds(X, n_clusters, seed, max_iter):
-    """The labellings of each clustering of a fit, and its row of the history."""
+    """The labellings (L, N) of each clustering of a fit."""
     rounds = []
+    with tempfile.TemporaryDirectory() as folder:
 
-    def spy(labellings, n_clusters, previous):
-        rounds.append(labellings)
-        return _consensus.find_consensus(labellings, n_clusters, previous)
+        def keep_labellings(history):
+            newest = max(Path(folder).rglob("*.safetensors"))
+            with safe_open(newest, framework="np") as file:
+                rounds.append(file.get_tensor("consensus.aligned"))
 
-    with mock.patch.object(_rounds, "find_consensus", spy):
-        model = SPCClustering(n_clusters, max_iter=max_iter, random_state=seed).fit(X)
-    return zip(rounds, model.history_, strict=True)
+        settings = {"max_iter": max_iter, "random_state": seed, "checkpoint": folder}
+        SPCClustering(n_clusters, **settings).fit(X, monitor=keep_labellings)
+    return rounds
 
 
 def compare(labellings, n_clusters, classes):
     """Figures of the vote under each candidate, and on how many rows the two differ."""
-    rows, votes = [], []
-    for candidate, function in CANDIDATES.items():
-        with mock.patch.object(_consensus, "reference_labelling", function):
-            consensus = _consensus.find_consensus(labellings, n_clusters)
-        sure = consensus.agreement == 1
-        rows.append((candidate, consensus.labels, sure))
-        votes.append(consensus.labels)
-    renamed = _consensus.align_labels(votes[0], votes[1], n_clusters)
-    differing = int((renamed != votes[1]).sum())
-    for candidate, labels, sure in rows:
+    consensus = {}
+    for candidate, choose in CANDIDATES.items():
+        reference = choose(labellings, n_clusters)
+        aligned = np.stack([align_labels(labels, labellings[reference], n_clusters) for labels in labellings])
+        consensus[candidate] = vote(aligned, reference, n_clusters)
+    (one, _), (other, _) = consensus.values()
+    differing = int((align_labels(one, other, n_clusters) != other).sum())
+    for candidate, (labels, votes) in consensus.items():
+        sure = votes == len(labellings)
         accuracy, of_sure = clustering_accuracy(classes, labels), clustering_accuracy(classes[sure], labels[sure])
         yield candidate, f"{100 * accuracy:.2f}", f"{100 * sure.mean():.2f}", f"{100 * of_sure:.2f}", differing
 
@@ -73,9 +82,9 @@ def main():
         X, classes = load(name, arguments.n_rows)
         n_clusters = len(np.unique(classes))
         for seed in arguments.seeds:
-            for labellings, row in labellings_of_rounds(X, n_clusters, seed, arguments.max_iter):
+            for index, labellings in enumerate(labellings_of_rounds(X, n_clusters, seed, arguments.max_iter)):
                 for figures in compare(labellings, n_clusters, classes):
-                    cells = [name.rsplit("/", 1)[-1], seed, row["round"], len(labellings), *figures]
+                    cells = [name.rsplit("/", 1)[-1], seed, index, len(labellings), *figures]
                     print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 

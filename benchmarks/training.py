@@ -18,6 +18,7 @@ from torch import nn
 
 from skspc._ensemble.ensemble import Ensemble
 from skspc._ensemble.plan import TrainingPlan
+from skspc._method.objectives import Reconstruction
 from skspc._runtime.devices import training_devices
 from skspc.networks import ConvNetwork, MLPNetwork
 from skspc.networks._conv import stage_sizes
@@ -128,7 +129,7 @@ def compare(name, n_epochs, n_turns, scale, device, precision):
     turns = []
     for turn in range(n_turns + 1):
         plain = timed(lambda: train_plain(members, rows, plan, device), device)
-        batched = timed(lambda: ensemble.pretrain(X, plan), device)
+        batched = timed(lambda: ensemble.train(Reconstruction(X), plan), device)
         if turn:  # the first compiles and fills caches
             turns.append((plain * 1000 / n_steps, batched * 1000 / n_steps))
     return np.array(turns).T, n_members

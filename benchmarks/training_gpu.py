@@ -32,6 +32,7 @@ from training import make_plain, timed, train_plain
 from skspc import SPCClustering
 from skspc._ensemble.ensemble import Ensemble
 from skspc._ensemble.plan import TrainingPlan
+from skspc._method.objectives import Reconstruction
 from skspc._runtime.modes import reproducible
 from skspc._runtime.steps import CudaRecorder
 from skspc.metrics import clustering_accuracy
@@ -80,7 +81,9 @@ def epoch_table(images, n_members, device):
         settings = {"batch_size": plan.batch_size, "precision": precision}
         ensemble = Ensemble(ConvNetwork(), X.shape[1:], 0, n_members, device, **settings)
         with training_mode(*MODES[mode], device):
-            seconds = [timed(lambda plan=plan, to=ensemble: to.pretrain(X, plan), device) for _ in range(3)]
+            seconds = [
+                timed(lambda plan=plan, to=ensemble: to.train(Reconstruction(X), plan), device) for _ in range(3)
+            ]
         what = f"epoch of {len(X)} x {n_members}, {precision}, batches of {plan.batch_size}{mode}"
         print(f"| {what} | {min(seconds[1:]):.2f} s | peak {peak_gib(device):.1f} GiB |", flush=True)
     plan = TrainingPlan(1, min(256, len(X) // 2), 1e-3)

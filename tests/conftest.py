@@ -36,7 +36,7 @@ def built_in_names_alone(monkeypatch):
 
 
 def pytest_collection_modifyitems(items):
-    """Write what a test marked as a case is about into the report of the run; benchmarks/reliability.py reads it."""
+    """Write what a test marked as a case is about into the report of the run; checks/reliability.py reads it."""
     for item in items:
         for marker in item.iter_markers("case"):
             kind, inputs = marker.args

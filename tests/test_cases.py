@@ -1,7 +1,7 @@
 """What went wrong for users of neighbouring projects, and the neighbours of each such input.
 
 The mark `case` names the kind, the inputs and the issue that an input is from; cases with a home in another file are
-marked there. benchmarks/reliability.py makes the table of docs/reliability.md of them.
+marked there. checks/reliability.py makes the table of docs/reliability.md of them.
 """
 
 import datetime

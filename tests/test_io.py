@@ -42,7 +42,7 @@ ROWS = make_blobs(n_samples=60, n_features=4, centers=3, random_state=0)[0]
 
 
 def import_fuzzer():
-    path = Path(__file__).parents[1] / "benchmarks" / "fuzz_model_files.py"
+    path = Path(__file__).parents[1] / "checks" / "fuzz_model_files.py"
     spec = importlib.util.spec_from_file_location("fuzz_model_files", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

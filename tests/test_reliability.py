@@ -84,4 +84,4 @@ def marked_tests(path):
 def test_every_case_is_on_the_page(path):
     page = PAGE.read_text(encoding="utf-8")
     missing = [name for name in marked_tests(path) if f"`{path.name}::{name}`" not in page]
-    assert missing == [], "run benchmarks/reliability.py"
+    assert missing == [], "run checks/reliability.py"

@@ -618,7 +618,7 @@ def test_learning_rates_that_diverge_are_told(blobs, quick, n_clusters):
 
 
 def test_digits_are_clustered_far_better_than_by_kmeans():
-    """A guard against gross faults; accuracy is measured in benchmarks/."""
+    """A guard against gross faults; accuracy is measured in paper/."""
     X, y = load_digits(return_X_y=True)
     # Enough training for the seed not to matter: 0.94 to 0.96 on four seeds; 10 and 5 epochs give 0.83 to 0.94.
     settings = {"n_estimators": 3, "max_iter": 2, "pretrain_epochs": 29, "epochs": 10}

@@ -1,20 +1,17 @@
 """The paper's statements: what holds, what does not, and that docs/theory.md shows the figures of its script."""
 
 import re
-import runpy
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import theory
 from numpy.testing import assert_allclose
 
 ROOT = Path(__file__).parents[1]
-SCRIPT = ROOT / "benchmarks" / "theory.py"
 PAGE = ROOT / "docs" / "theory.md"
 SEEDS = range(10)
-theory = SimpleNamespace(**runpy.run_path(str(SCRIPT)))
 
 
 def random_distribution(seed, n_clusters=1, n_features=3, symmetric=False):

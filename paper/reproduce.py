@@ -1,10 +1,10 @@
 """Measure SPCClustering beside the paper's figures and its peers, one command a table.
 
-    python benchmarks/reproduce.py --table main --dataset usps digits --seeds 0 1 2
-    python benchmarks/reproduce.py --table ablations --dataset mnist --n-rows 10000 --hours 8
-    python benchmarks/reproduce.py --report
+    python paper/reproduce.py --table main --dataset usps digits --seeds 0 1 2
+    python paper/reproduce.py --table ablations --dataset mnist --n-rows 10000 --hours 8
+    python paper/reproduce.py --report
 
-Each run is a process of its own and leaves one row in `benchmarks/results.jsonl`. Rows that are there already are not
+Each run is a process of its own and leaves one row in `paper/results.jsonl`. Rows that are there already are not
 made again: a command that was stopped goes on where it was, and rows of different days and machines add up. A row
 counts as there if data, method, all its parameters and the seed are the same; with ``--fresh``, if commit and versions
 are too. ``--report`` writes the tables of `docs/results.md` and of the README from these rows alone.
@@ -25,7 +25,7 @@ from reproduction.results import read_rows
 from reproduction.runs import make_runs, plan
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results.jsonl"
+RESULTS = ROOT / "paper" / "results.jsonl"
 README, PAGE = ROOT / "README.md", ROOT / "docs" / "results.md"
 
 
@@ -60,7 +60,7 @@ def make_parser():
         help="parameters of SPCClustering, where a method does not fix them, e.g. n_estimators=15",
     )
     parser.add_argument("--fresh", action="store_true", help="make rows of other commits and versions again")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="default: benchmarks/results.jsonl")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="default: paper/results.jsonl")
     parser.add_argument("--report", action="store_true", help="write the tables of README.md and docs/results.md")
     parser.add_argument("--print", action="store_true", dest="show", help="print the main table")
     return parser

@@ -32,7 +32,7 @@ def commit():
 
     Without git it is that of the environment variable ``SKSPC_COMMIT``, else None.
     """
-    measured = ("skspc", "benchmarks", ":(exclude)benchmarks/results.jsonl")
+    measured = ("skspc", "paper", ":(exclude)paper/results.jsonl")
     head = _git("rev-parse", "HEAD")
     if head is None:
         return os.environ.get("SKSPC_COMMIT")

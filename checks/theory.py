@@ -1,6 +1,6 @@
 """Check the paper's statements by exact calculation and by simulation: the tables of docs/theory.md.
 
-    python benchmarks/theory.py
+    python checks/theory.py
 
 Exact figures are sums over finite distributions: Gauss rules, which have the moments of the normal and of the
 exponential distribution up to degree 9, and no expectation below is of a higher degree. Simulated figures are means

@@ -1,4 +1,4 @@
-"""How far doubt can be trusted: `python benchmarks/calibration.py --dataset digits usps pendigits` (SKSPC_DATA is set).
+"""How far doubt can be trusted: `python paper/calibration.py --dataset digits usps pendigits` (SKSPC_DATA is set).
 
 Two thirds of the rows are fitted; truth is looked at afterwards alone, to match clusters to classes. Tables: the
 accuracy of `labels_` by `agreement_`; and the accuracy of `predict` by the probability that `predict_proba` gives the

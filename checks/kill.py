@@ -1,4 +1,4 @@
-"""Fits ended by SIGKILL at random moments and started again: `python benchmarks/kill.py --n-kills 20`.
+"""Fits ended by SIGKILL at random moments and started again: `python checks/kill.py --n-kills 20`.
 
 Each trial fits the digits in a process of its own, which is killed at a moment drawn uniformly from the time that a
 whole fit takes, and then lets a second process go on. Its labels must be those of a fit that was never killed, and the

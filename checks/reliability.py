@@ -1,8 +1,8 @@
 """Write docs/reliability.md from a run of the tests, and the list of dependencies from their own metadata.
 
 pytest --junitxml=report.xml
-python benchmarks/reliability.py report.xml            # prints
-python benchmarks/reliability.py report.xml --report   # and writes docs/reliability.md
+python checks/reliability.py report.xml            # prints
+python checks/reliability.py report.xml --report   # and writes docs/reliability.md
 """
 
 import argparse
@@ -14,8 +14,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from xml.etree import ElementTree
 
-from reproduction.machine import versions
-from reproduction.report import markdown_table, replace_between_markers
+from pages import markdown_table, replace_between_markers, versions
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reliability.md"

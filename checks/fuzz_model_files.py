@@ -1,6 +1,6 @@
 """Damage and forge saved models, and see what `SPCClustering.load` makes of them.
 
-    python benchmarks/fuzz_model_files.py [--mutations 1000] [--seed 0]
+    python checks/fuzz_model_files.py [--mutations 1000] [--seed 0]
 
 Damaged files (bits, lengths, splices, header text) must raise ValueError or give the very model that was saved. Forged
 files (JSON or arrays changed, checksum made to fit) must raise ValueError or give a model that predicts and is saved

@@ -2,9 +2,7 @@
 
 import json
 import time
-from contextlib import contextmanager
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 
@@ -34,16 +32,19 @@ def fit_spc(rows, task):
     from skspc import SPCClustering
     from skspc._runtime.devices import resolve_device
 
-    model = SPCClustering(task["n_clusters"], random_state=task["seed"], **task["parameters"])
-    with recorded_votes() as votes:
-        start = time.perf_counter()
-        model.fit(rows)
-        seconds = time.perf_counter() - start
+    model, rounds = SPCClustering(task["n_clusters"], random_state=task["seed"], **task["parameters"]), []
+
+    def keep_labels(history, labels):
+        rounds.append(labels)
+
+    start = time.perf_counter()
+    model.fit(rows, monitor=keep_labels)
+    seconds = time.perf_counter() - start
     on_gpu = resolve_device(model.device).type == "cuda"
     arrays = {
         "labels": model.labels_,
         "agreed": model.agreed_,
-        "rounds": labels_of_rounds(votes, rows, model.labels_, model.best_iter_),
+        "rounds": labels_of_rounds(rounds, model.labels_, model.best_iter_),
     }
     figures = {
         "seconds": seconds,
@@ -56,37 +57,13 @@ def fit_spc(rows, task):
     return arrays, figures
 
 
-@contextmanager
-def recorded_votes():
-    """While the context lasts, the labels that each vote came to are appended to the list it gives.
+def labels_of_rounds(rounds, labels, chosen):
+    """Labels of every round: (R, N).
 
-    `SPCClustering` keeps the labels of its best round alone.
+    The chosen round has the labels that the fit came to, where rows without a vote have got one from the classifiers;
+    elsewhere they are noise.
     """
-    from skspc import _rounds
-
-    find, votes = _rounds.find_consensus, []
-
-    def find_and_record(*arguments):
-        consensus = find(*arguments)
-        votes.append(consensus.labels)
-        return consensus
-
-    with patch.object(_rounds, "find_consensus", find_and_record):
-        yield votes
-
-
-def labels_of_rounds(votes, rows, labels, chosen):
-    """Labels of every round for every row: (R, N).
-
-    A vote is on distinct rows. The chosen round has the labels that the fit came to, where rows without a vote have
-    got one from the classifiers; elsewhere they are noise.
-    """
-    from skspc._input.distinct import distinct_rows
-
-    if not votes:  # nothing to vote on: one cluster, or none found
-        return labels[None]
-    _, inverse = distinct_rows(rows.reshape(len(rows), -1))
-    by_round = np.stack(votes)[:, inverse]
+    by_round = np.stack(rounds)
     by_round[chosen] = labels
     return by_round
 

@@ -21,7 +21,7 @@ from .results import append_row, read_rows
 NOISE = -1
 WORKER = "import sys; sys.path.insert(0, sys.argv[1]); from reproduction.worker import work; work(sys.argv[2])"
 N_LAST_LINES = 12  # of what a failed run said
-BENCHMARKS = Path(__file__).parents[1]
+FOLDER = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def measure(run, say):
         folder = Path(name)
         np.save(folder / "rows.npy", dataset.rows)
         (folder / "task.json").write_text(json.dumps(make_task(run, dataset)))
-        command = [sys.executable, "-c", WORKER, str(BENCHMARKS), name]
+        command = [sys.executable, "-c", WORKER, str(FOLDER), name]
         ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if ran.returncode != 0:
             last = "\n".join(ran.stdout.splitlines()[-N_LAST_LINES:])

@@ -1,1 +1,0 @@
-"""What `benchmarks/reproduce.py` is made of: data, methods, runs in processes of their own, and the report."""

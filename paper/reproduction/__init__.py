@@ -1,0 +1,1 @@
+"""What `paper/reproduce.py` is made of: data, methods, runs in processes of their own, and the report."""
