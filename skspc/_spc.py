@@ -1,11 +1,15 @@
 """SPCClustering: parameters, validation, and the scikit-learn face of the method."""
 
+import copy
 import warnings
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral, Real
 from os import PathLike
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -14,16 +18,18 @@ from sklearn.base import (
     _fit_context,
 )
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Bunch, Tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._docstrings import filled_in
 from ._ensemble.ensemble import Ensemble
-from ._ensemble.plan import plan_training
+from ._ensemble.plan import TrainingPlan, plan_training
 from ._input.distinct import distinct_rows
 from ._input.scaling import fit_image_scaling, fit_vector_scaling
 from ._input.validation import as_numbers, check_image_shape, check_n_samples, choose_network, flatten_images
 from ._method.parts import AUTO, check_parts
-from ._method.progress import RoundSettings
+from ._method.progress import RoundSettings, RoundsResult
 from ._method.reporter import Reporter
 from ._method.representatives import rank_representatives
 from ._method.rounds import label_without_rounds, run_rounds
@@ -37,6 +43,7 @@ from ._runtime.seeding import draw_seed
 from ._version import __version__
 from .augmentations import get_augmentation
 from .clusterers import get_clusterer, get_reducer
+from .clusterers._registry import Clusterer, Reducer
 
 # Defaults of "auto": epochs, and optimiser steps at least, of each stage.
 PRETRAIN_EPOCHS, MIN_PRETRAIN_STEPS = 10, 800
@@ -44,7 +51,31 @@ ROUND_EPOCHS, MIN_ROUND_STEPS = 5, 300
 HEAD_EPOCHS, MIN_HEAD_STEPS = 10, 400
 LEARNING_RATE = 1e-3
 
+Array: TypeAlias = NDArray[Any]
+Shape: TypeAlias = tuple[int, ...] | None  # (C, H, W) of images
+
 ROWS_AT_ONCE = 4096  # in predict
+FITTED_PRIVATELY = ("_image_shape", "_scaling", "_ensemble")
+
+
+of_new_rows = filled_in(
+    rows="""Parameters
+----------
+X : array-like of shape (N, n_features), (N, H, W) or (N, C, H, W)""",
+    raised="""Raises
+------
+NotFittedError
+    Before `fit`.
+ValueError
+    If X is not finite, or its features, or the shape of its images, are not those of the fit.
+TypeError
+    If X is sparse.""",
+)
+
+
+def is_fitted_name(name: str) -> bool:
+    """Whether an attribute is one that `fit` sets."""
+    return name in FITTED_PRIVATELY or (name.endswith("_") and not name.startswith("_"))
 
 
 class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -57,14 +88,15 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     Images are scaled by one range to [-1, 1] (uint8: 0..255) and clipped to it in `predict`; vectors are standardised
     per feature. Equal rows are one row to the whole method, and share their label.
 
+    Parameters stand in groups: what to find (up to ``augmentation``), how sure to be (up to ``max_samples``), how long
+    to train (up to ``tol``), the paper's switches (up to ``concatenate``), and the machine.
+
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of clusters C. With 1 all labels are 0 and nothing is trained. "auto" is the number that most labellings
-        find after pretraining, for a clusterer that finds one itself ("hdbscan", or an object without ``n_clusters``);
-        it sees clusters that lie apart in the latents, which need not be the classes one has in mind.
-    n_estimators : int, default=5
-        Number of autoencoders K in the ensemble (the paper: 15).
+        Number of clusters C to find. With 1 all labels are 0 and nothing is trained. "auto" is the number that most
+        labellings find after pretraining, for a clusterer that finds one itself ("hdbscan", or an object without
+        ``n_clusters``); it sees clusters that lie apart in the latents, which need not be the classes one has in mind.
     clusterer : {"hdbscan", "gmm", "kmeans", "agglomerative"}, registered name or object with ``fit_predict``, \
             default="hdbscan"
         What labels the reduced latents; negative labels are noise. A copy is made for each labelling, with
@@ -73,58 +105,62 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         What reduces the latents for the clusterer; with None it sees the latents themselves. A copy is made for each
         labelling, with ``random_state`` set if it has one, and ``device`` if that is "auto".
     network : {"auto", "conv", "mlp"} or instance, default="auto"
-        Autoencoder. "auto" is "conv" for images and "mlp" for vectors. An instance, e.g.
-        `skspc.networks.ConvNetwork`, has settings of its own.
+        Kind of the autoencoders. "auto" is "conv", convolutional, for images and "mlp", fully connected, for vectors.
+        An instance, e.g. `skspc.networks.ConvNetwork`, has settings of its own.
     image_shape : tuple (H, W) or (C, H, W), default=None
         Shape of the images whose pixels the rows of X hold. X of shape (N, H, W) or (N, C, H, W) implies it.
-    selection : {"agreed", "consensus", "own"}, default="agreed"
-        Rows that train on pseudo-labels: the agreed ones; all, with consensus labels; all, each member with its own
-        labels (the paper's ablations A1 and A2).
-    min_agreement : float, default=1.0
-        Share of the labellings that must agree on an agreed row, in (0, 1].
-    reconstruction : {"unagreed", "all", "none"}, default="all"
-        Rows that train by reconstruction during rounds: those without a pseudo-label (the paper), all, or none.
-    max_samples : None, int or float, default=None
-        Rows, or share of the rows, with a pseudo-label that each member trains on, drawn at random for each member and
-        round. None is all.
     augmentation : None, "affine" or callable, default=None
-        Changes each batch in training before it is encoded. The autoencoders reconstruct the rows as they were, so that
-        latents need not tell how a row was changed. "affine" is `skspc.augmentations.AffineAugmentation`, for images:
-        small rotations, shifts, scalings and shears (pass an instance to set their limits). A callable takes a tensor
-        (n, C, H, W) or (n, n_features), scaled, and a torch.Generator; it returns the like. It is called from several
-        threads: it should keep no state, and draw from that generator alone.
-    concatenate : bool, default=True
-        Whether all members' latents side by side make one more labelling (not with one member).
+        How each batch is changed in training before it is encoded. The autoencoders reconstruct the rows as they were,
+        so that latents need not tell how a row was changed. "affine" is `skspc.augmentations.AffineAugmentation`, for
+        images: small rotations, shifts, scalings and shears (pass an instance to set their limits). A callable takes a
+        tensor (n, C, H, W) or (n, n_features), scaled, a member's batch, and that member's torch.Generator; it returns
+        the like. It is called from several threads: it should keep no state, and draw from that generator alone.
+    n_estimators : int, default=5
+        Number K of autoencoders in the ensemble, which vote (the paper: 15).
+    min_agreement : float, default=1.0
+        Share of the labellings, in (0, 1], that must agree on a row for it to be agreed.
+    max_samples : None, int or float, default=None
+        Number or share of the rows with a pseudo-label that each member trains on, drawn at random for each member and
+        round. None is all.
     pretrain_epochs, epochs : int or "auto", default="auto"
-        Epochs of pretraining, and of each round. "auto" is 10 and 5, and more where N is so small that these would make
-        fewer than 800 and 300 optimiser steps.
+        Passes over the rows in pretraining, and in each round. "auto" is 10 and 5, and more where N is so small that
+        these would make fewer than 800 and 300 optimiser steps.
     batch_size : int or "auto", default="auto"
         Rows in a member's batch. "auto" is the power of two next below N / 16, between 32 and 256.
     learning_rate : float or "auto", default="auto"
-        Of Adam. "auto" is 0.001.
+        Step size of the optimiser, Adam. "auto" is 0.001.
     max_iter : int, default=8
         Training rounds at most; with 0 the pretrained latents are clustered once.
     n_iter_no_change : int, default=2
-        Rounds without growth after which training stops.
+        Rounds without growth of the agreed rows after which training stops.
     tol : float, default=0.005
         Share of the rows by which the agreed ones must become more for a round to count as growth. The result is the
         best round all the same, by whatever margin.
+    selection : {"agreed", "consensus", "own"}, default="agreed"
+        Rows that train on pseudo-labels: the agreed ones; all, with consensus labels; all, each member with its own
+        labels (the paper's ablations A1 and A2).
+    reconstruction : {"unagreed", "all", "none"}, default="all"
+        Rows that train by reconstruction during rounds: those without a pseudo-label (the paper), all, or none.
+    concatenate : bool, default=True
+        Whether all members' latents side by side make one more labelling (not with one member).
     device : str or torch.device, default="auto"
-        "auto" is CUDA where available, else the CPU. "cuda" deals the members to all CUDA devices, "cuda:0" names one.
+        Where training computes. "auto" is CUDA where available, else the CPU. "cuda" deals the members to all CUDA
+        devices, "cuda:0" names one.
     precision : {"auto", "float32", "bfloat16"}, default="auto"
-        Of the products in training; weights, sums and what the clusterer sees are float32 with all. "auto" is bfloat16
-        on CUDA devices of compute capability 8 and later, float32 elsewhere.
+        Number format of the products in training; weights, sums and what the clusterer sees are float32 with all.
+        "auto" is bfloat16 on CUDA devices of compute capability 8 and later, float32 elsewhere. float32 is not rounded
+        to TF32 or bfloat16, whatever torch's own settings say.
     n_jobs : None or int, default=None
         Labellings made at once, and on the CPU groups of members trained at once: in threads, unless a
         ``joblib.parallel_config`` names another backend, such as "dask" for a cluster. None is what that configuration
         says, else as many as torch has threads (a configuration of one job counts as none: pass 1). Labels do not
         depend on it.
     random_state : None, int or RandomState, default=None
-        An int makes labels the same on every run on one machine. No global random state is changed by an int; None and
-        an instance of RandomState are drawn from once.
+        Seed of everything that is drawn. An int makes labels the same on every run on one machine, and changes no
+        global random state; None and an instance of RandomState are drawn from once.
     verbose : int, default=0
-        With 1, stages, rounds and the time left are shown: by a bar of tqdm on a terminal or in a notebook, by lines
-        elsewhere.
+        Whether to show stages, rounds and the time left, from 1 on: by a bar of tqdm on a terminal or in a notebook, by
+        lines elsewhere.
     checkpoint : str or path-like, default=None
         Folder for checkpoints, written after pretraining and after each round. A fit that was stopped goes on where it
         was when it is started again with the same rows, parameters and versions of libraries, and ends with the same
@@ -174,23 +210,20 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     (3, [0, 1, 2])
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, list[Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "clusterer": [str, HasMethods("fit_predict")],
         "reducer": [str, HasMethods("fit_transform"), None],
         "network": [str, HasMethods("build")],
         "image_shape": [tuple, list, None],
-        "selection": [StrOptions({"agreed", "consensus", "own"})],
+        "augmentation": [str, callable, None],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "min_agreement": [Interval(Real, 0, 1, closed="right")],
-        "reconstruction": [StrOptions({"unagreed", "all", "none"})],
         "max_samples": [
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="right"),
             None,
         ],
-        "augmentation": [str, callable, None],
-        "concatenate": ["boolean"],
         "pretrain_epochs": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "epochs": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "batch_size": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
@@ -198,6 +231,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "selection": [StrOptions({"agreed", "consensus", "own"})],
+        "reconstruction": [StrOptions({"unagreed", "all", "none"})],
+        "concatenate": ["boolean"],
         "device": [str, torch.device],
         "precision": [StrOptions({"auto", "float32", "bfloat16"})],
         "n_jobs": [
@@ -212,45 +248,42 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int | Literal["auto"] = 8,
         *,
-        n_estimators=5,
-        clusterer="hdbscan",
-        reducer="umap",
-        network="auto",
-        image_shape=None,
-        selection="agreed",
-        min_agreement=1.0,
-        reconstruction="all",
-        max_samples=None,
-        augmentation=None,
-        concatenate=True,
-        pretrain_epochs="auto",
-        epochs="auto",
-        batch_size="auto",
-        learning_rate="auto",
-        max_iter=8,
-        n_iter_no_change=2,
-        tol=0.005,
-        device="auto",
-        precision="auto",
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        checkpoint=None,
-    ):
+        clusterer: str | Clusterer = "hdbscan",
+        reducer: str | Reducer | None = "umap",
+        network: str | object = "auto",
+        image_shape: Sequence[int] | None = None,
+        augmentation: str | Callable[..., torch.Tensor] | None = None,
+        n_estimators: int = 5,
+        min_agreement: float = 1.0,
+        max_samples: int | float | None = None,
+        pretrain_epochs: int | Literal["auto"] = "auto",
+        epochs: int | Literal["auto"] = "auto",
+        batch_size: int | Literal["auto"] = "auto",
+        learning_rate: float | Literal["auto"] = "auto",
+        max_iter: int = 8,
+        n_iter_no_change: int = 2,
+        tol: float = 0.005,
+        selection: Literal["agreed", "consensus", "own"] = "agreed",
+        reconstruction: Literal["unagreed", "all", "none"] = "all",
+        concatenate: bool = True,
+        device: str | torch.device = "auto",
+        precision: Literal["auto", "float32", "bfloat16"] = "auto",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> None:
         self.n_clusters = n_clusters
-        self.n_estimators = n_estimators
         self.clusterer = clusterer
         self.reducer = reducer
         self.network = network
         self.image_shape = image_shape
-        self.selection = selection
-        self.min_agreement = min_agreement
-        self.reconstruction = reconstruction
-        self.max_samples = max_samples
         self.augmentation = augmentation
-        self.concatenate = concatenate
+        self.n_estimators = n_estimators
+        self.min_agreement = min_agreement
+        self.max_samples = max_samples
         self.pretrain_epochs = pretrain_epochs
         self.epochs = epochs
         self.batch_size = batch_size
@@ -258,6 +291,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.max_iter = max_iter
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.selection = selection
+        self.reconstruction = reconstruction
+        self.concatenate = concatenate
         self.device = device
         self.precision = precision
         self.n_jobs = n_jobs
@@ -265,14 +301,14 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.verbose = verbose
         self.checkpoint = checkpoint
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
 
     @_fit_context(prefer_skip_nested_validation=False)
     @own_torch_modes()
-    def fit(self, X, y=None, *, monitor=None):
+    def fit(self, X: ArrayLike, y: object = None, *, monitor: Callable[..., object] | None = None) -> "SPCClustering":
         """Cluster X.
 
         Parameters
@@ -281,8 +317,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             Rows of features, or images.
         y : ignored
         monitor : callable, optional
-            Called with ``history_`` so far after each clustering. If it returns True, the fit stops, and the result is
-            the best round so far.
+            Called after each clustering with ``history_`` so far, or with the history and the labels of that round,
+            ndarray (N,), -1 for a row without a vote, if it asks for two arguments or has one named ``labels``. If it
+            returns True, the fit stops, and the result is the best round so far.
 
         Returns
         -------
@@ -304,10 +341,15 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             If not even one member can be trained in the memory of the device.
         KeyboardInterrupt
             Of Ctrl-C. If there has been a clustering, the model is fitted to the best round, and a warning says so.
+
+        Notes
+        -----
+        Whatever else is raised, the estimator is as it was before: fitted to what it was fitted to, or not fitted.
         """
         if monitor is not None and not callable(monitor):
             raise TypeError(f"monitor={monitor!r} must be callable: it is called with the history so far.")
-        X, image_shape = self._check_fit_data(X)
+        trial = copy.copy(self)  # whatever is raised, this one is as it was
+        X, image_shape = trial._check_fit_data(X)
         device = resolve_device(self.device)
         network = choose_network(self.network, image_shape)
         augmentation = get_augmentation(self.augmentation, image_shape)
@@ -322,26 +364,32 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         distinct = X if len(first) == len(X) else X[first]
         n_clusters = self._attainable_n_clusters(len(first))
         fit_scaling = fit_vector_scaling if image_shape is None else fit_image_scaling
-        scaling = fit_scaling(distinct, image_shape or (X.shape[1],))
+        trial._image_shape, trial._scaling = image_shape, fit_scaling(distinct, image_shape or (X.shape[1],))
         settings = self._round_settings(len(first), clusterer, reducer, device)
-        rows = scaling.training_rows(distinct)
+        rows = trial._scaling.training_rows(distinct)
         ensemble = self._new_ensemble(network, rows, seed, device, settings.pretraining.batch_size, augmentation)
-        with scattered(rows), reproducible(device), Reporter(self.verbose, self.max_iter, monitor) as reporter:
+        reporter = Reporter(self.verbose, self.max_iter, monitor, rows=inverse)
+        with scattered(rows), reproducible(device), reporter:
             if n_clusters in (1, len(first)):
                 labels = np.arange(len(first)) % n_clusters
                 result = label_without_rounds(rows, ensemble, labels, settings, reporter)
             else:
                 result = run_rounds(rows, ensemble, n_clusters, settings, reporter, checkpoints)
-        self._store(result, inverse)
-        self._image_shape, self._scaling = image_shape, scaling
-        self._ensemble = ensemble.to(torch.device("cpu"))
+        trial._ensemble = ensemble.to(torch.device("cpu"))
         del ensemble
-        self._store_predictions(distinct, inverse)
+        trial._store(result, inverse)
+        trial._store_predictions(distinct, inverse)
         release_memory(device)
-        self._end(result, checkpoints)
+        self._become(trial)
+        self._conclude(result, checkpoints)
         return self
 
-    def _open_checkpoints(self, X, image_shape, device):
+    def _become(self, trial: "SPCClustering") -> None:
+        """Take over what was fitted, in one step: no interruption leaves half of it. Nothing else is touched."""
+        fitted = {name: value for name, value in vars(trial).items() if is_fitted_name(name)}
+        self.__dict__ = {name: value for name, value in vars(self).items() if not is_fitted_name(name)} | fitted
+
+    def _open_checkpoints(self, X: Array, image_shape: Shape, device: torch.device) -> Checkpoints:
         if self.checkpoint is None:
             return Checkpoints(None)
         changing_nothing = ("checkpoint", "n_jobs", "verbose", "device")
@@ -356,12 +404,12 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         }
         return Checkpoints(self.checkpoint, checkpoint_key(X, parameters, circumstances))
 
-    def _store_predictions(self, distinct, inverse):
+    def _store_predictions(self, distinct: Array, inverse: Array) -> None:
         probabilities = self._probabilities(distinct)
         self.predict_consistency_ = float(np.mean(probabilities.argmax(axis=1)[inverse] == self.labels_))
         self.label_probability_ = probabilities[inverse, self.labels_]
 
-    def _end(self, result, checkpoints):
+    def _conclude(self, result: RoundsResult, checkpoints: Checkpoints) -> None:
         """Remove the checkpoints of a fit that came to its own end; pass Ctrl-C on."""
         if result.ended_by == "itself":
             checkpoints.remove()
@@ -377,14 +425,14 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         finally:
             raise KeyboardInterrupt
 
-    def _check_fit_data(self, X):
+    def _check_fit_data(self, X: ArrayLike) -> tuple[Array, Shape]:
         """Validate X as rows of numbers, and settle the image shape."""
         X, implied = flatten_images(X)
         X = self._check_rows(X)
         check_n_samples(len(X), self.n_clusters)
         return X, check_image_shape(self.image_shape, implied, X.shape[1])
 
-    def _check_predict_data(self, X):
+    def _check_predict_data(self, X: ArrayLike) -> Array:
         check_is_fitted(self)
         X, implied = flatten_images(X)
         if implied is not None and self._image_shape not in (None, implied):
@@ -392,16 +440,17 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 f"X has images of shape {implied} as (channels, height, width), but SPCClustering was fitted on "
                 f"images of shape {self._image_shape}. Pass images of that shape, or flattened rows."
             )
-        return self._scaling.checked(self._check_rows(X, reset=False))
+        rows: Array = self._scaling.checked(self._check_rows(X, reset=False))
+        return rows
 
-    def _check_rows(self, X, reset=True):
+    def _check_rows(self, X: ArrayLike, reset: bool = True) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums up all of X, to see whether it is finite
             X = validate_data(self, X, dtype="numeric", reset=reset)
         return as_numbers(X)
 
-    def _attainable_n_clusters(self, n_distinct):
+    def _attainable_n_clusters(self, n_distinct: int) -> int | str:
         """n_clusters, or the number of distinct rows where these are fewer."""
-        if self.n_clusters == AUTO:
+        if self.n_clusters == "auto":
             return 1 if n_distinct == 1 else AUTO
         if n_distinct < self.n_clusters:
             warnings.warn(
@@ -412,7 +461,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             )
         return int(min(self.n_clusters, n_distinct))
 
-    def _new_ensemble(self, network, rows, seed, device, batch_size, augmentation):
+    def _new_ensemble(
+        self, network: Any, rows: Array, seed: int, device: torch.device, batch_size: int, augmentation: Any
+    ) -> Ensemble:
         return Ensemble(
             network,
             rows.shape[1:],
@@ -426,10 +477,10 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             n_jobs=jobs_at_once(self.n_jobs),
         )
 
-    def _round_settings(self, n_rows, clusterer, reducer, device):
+    def _round_settings(self, n_rows: int, clusterer: Any, reducer: Any, device: torch.device) -> RoundSettings:
         """Parameters, with every "auto" made a figure for ``n_rows`` rows."""
 
-        def plan(epochs, auto_epochs, auto_min_steps):
+        def plan(epochs: int | str, auto_epochs: int, auto_min_steps: int) -> TrainingPlan:
             rate = LEARNING_RATE if self.learning_rate == "auto" else self.learning_rate
             min_steps = auto_min_steps if epochs == "auto" else 0
             epochs = auto_epochs if epochs == "auto" else epochs
@@ -453,7 +504,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             heads=plan("auto", HEAD_EPOCHS, MIN_HEAD_STEPS),
         )
 
-    def _store(self, result, inverse):
+    def _store(self, result: RoundsResult, inverse: Array) -> None:
         """Set fitted attributes, from distinct rows to all rows."""
         self.labels_ = result.labels[inverse]
         self.agreement_ = result.agreement[inverse]
@@ -464,12 +515,11 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.best_iter_ = result.best_iter
         self.n_clusters_ = result.n_clusters
 
-    def predict(self, X):
+    @of_new_rows
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
         """Label rows by the mean of the members' softmax.
 
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features), (N, H, W) or (N, C, H, W)
+        {rows}
 
         Returns
         -------
@@ -477,64 +527,42 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             A subset of 0..n_clusters_-1. For training rows they can differ from ``labels_``, which come from the vote;
             see ``predict_consistency_``.
 
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        ValueError
-            If X is not finite, or its features, or the shape of its images, are not those of the fit.
-        TypeError
-            If X is sparse.
+        {raised}
         """
-        return self._predict(self._check_predict_data(X))
+        labels: NDArray[np.int64] = self._probabilities(self._check_predict_data(X)).argmax(axis=1)
+        return labels
 
-    def predict_proba(self, X):
+    @of_new_rows
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Mean of the members' softmax.
 
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features), (N, H, W) or (N, C, H, W)
+        {rows}
 
         Returns
         -------
         probabilities : ndarray of shape ``(N, n_clusters_)``, float64
 
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        ValueError
-            If X is not finite, or its features, or the shape of its images, are not those of the fit.
-        TypeError
-            If X is sparse.
+        {raised}
         """
         return self._probabilities(self._check_predict_data(X))
 
-    def transform(self, X):
+    @of_new_rows
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Encode rows by all members.
 
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features), (N, H, W) or (N, C, H, W)
+        {rows}
 
         Returns
         -------
         latents : ndarray of shape (N, K*m), float64
             Member after member.
 
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        ValueError
-            If X is not finite, or its features, or the shape of its images, are not those of the fit.
-        TypeError
-            If X is sparse.
+        {raised}
         """
         X = self._check_predict_data(X)
         return np.concatenate([np.concatenate(list(latents), axis=1) for latents, _ in self._infer(X)])
 
-    def cluster_representatives(self, n=5):
+    def cluster_representatives(self, n: int = 5) -> Bunch:
         """Find the training rows of each cluster that are most and least sure.
 
         Rows are ordered by ``agreement_``, and where it is the same by ``label_probability_``.
@@ -569,15 +597,14 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         check_is_fitted(self)
         return rank_representatives(self.labels_, [self.agreement_, self.label_probability_], n)
 
-    def score(self, X, y=None):
+    @of_new_rows
+    def score(self, X: ArrayLike, y: object = None) -> float:
         """Mean share of the members' classifiers that agree with `predict`.
 
         It needs no truth, and tells how sure the ensemble is of these rows. It is not for choosing ``n_clusters``:
         fewer clusters are easier to agree on, and one cluster scores 1.
 
-        Parameters
-        ----------
-        X : array-like of shape (N, n_features), (N, H, W) or (N, C, H, W)
+        {rows}
         y : ignored
 
         Returns
@@ -585,23 +612,15 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         score : float
             Between 0 and 1.
 
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        ValueError
-            If X is not finite, or its features, or the shape of its images, are not those of the fit.
-        TypeError
-            If X is sparse.
+        {raised}
         """
-        agreeing = 0
-        X = self._check_predict_data(X)
-        for _, probabilities in self._infer(X):
+        agreeing, rows = 0, self._check_predict_data(X)
+        for _, probabilities in self._infer(rows):
             labels = probabilities.mean(axis=0).argmax(axis=1)
             agreeing += int(np.sum(probabilities.argmax(axis=2) == labels))
-        return agreeing / (len(X) * self._ensemble.n_members)
+        return float(agreeing / (len(rows) * self._ensemble.n_members))
 
-    def save(self, path):
+    def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one file, from which `load` brings it back.
 
         The file holds numbers and names, and nothing in it is run by `load`. It is written whole or not at all: on an
@@ -639,7 +658,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         save_model(self, path)
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: str | PathLike[str]) -> "SPCClustering":
         """Read a model that `save` wrote. Nothing in the file is run.
 
         Parameters
@@ -659,15 +678,13 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         OSError
             If the file cannot be opened.
         """
-        return load_model(cls, path)
+        model: SPCClustering = load_model(cls, path)
+        return model
 
-    def _predict(self, X):
-        return self._probabilities(X).argmax(axis=1)
-
-    def _probabilities(self, X):
+    def _probabilities(self, X: Array) -> NDArray[np.float64]:
         return np.concatenate([probabilities.mean(axis=0) for _, probabilities in self._infer(X)])
 
-    def _infer(self, X):
+    def _infer(self, X: Array) -> Iterator[tuple[Array, Array]]:
         """Yield latents (K, n, m) and each head's softmax (K, n, C) of checked rows, a few thousand at once.
 
         A row's result does not depend on the rows beside it beyond the last digits of float64.
@@ -681,5 +698,5 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             yield latents, probabilities
 
     @property
-    def _n_features_out(self):
-        return self._ensemble.n_members * self._ensemble.latent_size
+    def _n_features_out(self) -> int:
+        return int(self._ensemble.n_members * self._ensemble.latent_size)

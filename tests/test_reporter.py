@@ -4,11 +4,13 @@ import builtins
 import io
 import sys
 
+import numpy as np
 import pytest
 import tqdm.auto
 
-from skspc._method.reporter import Bar, Lines, Reporter, format_row, format_time_left
+from skspc._method.reporter import Bar, Lines, Reporter, format_row, format_time_left, takes_labels
 
+LABELS = np.zeros(3, dtype=int)
 ROW = {
     "round": 3,
     "n_rows": 200,
@@ -48,14 +50,14 @@ def test_lines_go_to_their_sink_alone(capsys):
     sink = io.StringIO()
     with Reporter(1, 8, sink=sink) as reporter:
         reporter.stage("pretraining")
-        assert reporter.after_round([ROW]) is False
+        assert reporter.after_round([ROW], LABELS) is False
     assert sink.getvalue() == f"[SPCClustering] pretraining ...\n[SPCClustering] {LINE}\n"
     assert capsys.readouterr() == ("", "")
 
 
 def test_without_a_terminal_lines_go_to_the_standard_output_of_the_moment(capsys):
     reporter = Reporter(2, 8)
-    reporter.after_round([ROW])
+    reporter.after_round([ROW], LABELS)
     assert capsys.readouterr() == (f"[SPCClustering] {LINE}\n", "")
 
 
@@ -64,7 +66,7 @@ def test_silence_is_the_default_of_verbose_0(verbose, capsys):
     sink = io.StringIO()
     with Reporter(verbose, 8, sink=sink) as reporter:
         reporter.stage("clustering")
-        reporter.after_round([ROW])
+        reporter.after_round([ROW], LABELS)
     assert sink.getvalue() == ""
     assert capsys.readouterr() == ("", "")
 
@@ -81,7 +83,7 @@ def test_on_a_terminal_there_is_a_bar(monkeypatch, capsys):
     with Reporter(1, 8) as reporter:
         assert isinstance(reporter.display, Bar)
         reporter.stage("pretraining")
-        reporter.after_round([ROW])
+        reporter.after_round([ROW], LABELS)
     shown = terminal.getvalue().split("\r")
     assert any("SPCClustering: pretraining:   0%" in line and "0/9" in line for line in shown)
     assert "1/9" in shown[-1]
@@ -123,5 +125,34 @@ def test_the_monitor_decides(answer, stops):
         histories.append(history)
         return answer
 
-    assert Reporter(0, 8, monitor).after_round([ROW]) is stops
+    assert Reporter(0, 8, monitor).after_round([ROW], LABELS) is stops
     assert histories == [[ROW]]
+
+
+@pytest.mark.parametrize(
+    "monitor, takes",
+    [
+        (lambda history: None, False),
+        (lambda history, seen=(): None, False),
+        (lambda *told: None, False),
+        (lambda history, *, labels: None, False),
+        (lambda history, labels: None, True),
+        (lambda history, found: None, True),
+        (lambda history, labels=None: None, True),
+        (lambda history, labels, **more: None, True),
+        (print, False),
+    ],
+)
+def test_labels_are_for_monitors_that_take_them(monitor, takes):
+    assert takes_labels(monitor) is takes
+
+
+def test_labels_are_those_of_all_rows_and_the_monitors_own():
+    seen = []
+    reporter = Reporter(0, 8, lambda history, labels: seen.append(labels), rows=np.array([2, 0, 0, 1]))
+    labels = np.array([4, 5, -1])
+    reporter.after_round([ROW], labels)
+    assert seen[0].tolist() == [-1, 4, 4, 5]
+    whole = Reporter(0, 8, lambda history, labels: labels.fill(7))
+    whole.after_round([ROW], labels)
+    assert labels.tolist() == [4, 5, -1]

@@ -638,3 +638,15 @@ def test_parameters_changed_after_the_fit_change_no_prediction(blobs, quick):
 def test_no_jobs_at_all_are_refused(blobs):
     with pytest.raises(ValueError, match="The 'n_jobs' parameter .* Got 0 instead"):
         SPCClustering(3, n_jobs=0).fit(blobs[0])
+
+
+def test_a_monitor_is_told_the_labels_of_each_round(blobs, quick):
+    X, _ = blobs
+    doubled, seen = np.concatenate([X, X[:7]]), []
+    model = SPCClustering(3, **quick).fit(doubled, monitor=lambda history, labels: seen.append((len(history), labels)))
+    assert [n for n, _ in seen] == list(range(1, model.n_iter_ + 1))
+    for _, labels in seen:
+        assert labels.shape == (157,) and np.array_equal(labels[:7], labels[150:])
+        assert set(labels) <= {-1, 0, 1, 2}
+    chosen = seen[model.best_iter_][1]
+    assert np.array_equal(chosen[chosen >= 0], model.labels_[chosen >= 0])

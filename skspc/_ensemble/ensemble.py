@@ -98,7 +98,7 @@ class Ensemble:
         self.__dict__.update(vars(Ensemble.of_groups(groups)))
 
     @property
-    def latent_size(self):
+    def latent_size(self) -> int:
         """Latents m of one member."""
         return self.groups[0].autoencoder.latent_size
 

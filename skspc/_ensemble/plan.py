@@ -21,7 +21,7 @@ class TrainingPlan:
     learning_rate: float
 
 
-def plan_training(n_rows, epochs, min_steps, batch_size, learning_rate):
+def plan_training(n_rows, epochs, min_steps, batch_size, learning_rate) -> TrainingPlan:
     """Fix epochs and batch size for ``n_rows`` rows.
 
     Parameters

@@ -32,7 +32,7 @@ class Scaling:
     limit: float
     input_shape: tuple
 
-    def checked(self, X):
+    def checked(self, X) -> np.ndarray:
         """Rows (N, n_features) to predict, as they are; images of another scale than those fitted get a warning."""
         if self.limit == 1.0:
             low, high = (float(self.unit * (self.offset + sign * self.scale)) for sign in (-1, 1))

@@ -161,7 +161,7 @@ def from_torch(X):
     return to_numpy(X.float() if narrow else X)
 
 
-def as_numbers(X):
+def as_numbers(X) -> np.ndarray:
     """Make rows numbers that torch has: objects, and floats wider than 64 bits, become float64.
 
     The padding bytes of wide floats would tell equal rows apart.

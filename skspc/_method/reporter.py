@@ -1,6 +1,7 @@
 """What a fit tells while it runs: stages and rounds, with the time left."""
 
 import copy
+import inspect
 import sys
 
 
@@ -14,13 +15,16 @@ class Reporter:
     max_iter : int
         Training rounds at most.
     monitor : callable, optional
-        Called with the history after each round; the fit stops if it returns True.
+        Called with the history after each round, and with its labels if it takes them; the fit stops if it returns
+        True.
+    rows : ndarray of shape (N,), optional
+        Which of the rows that rounds are of each of the caller's is; None if they are the same.
     sink : writable text stream, default=sys.stdout
         For lines.
     """
 
-    def __init__(self, verbose, max_iter, monitor=None, sink=None):
-        self.monitor = monitor
+    def __init__(self, verbose, max_iter, monitor=None, sink=None, rows=None):
+        self.monitor, self.rows = monitor, rows
         self.display = None
         if verbose:
             bar_class = _find_bar() if sink is None else None
@@ -38,16 +42,31 @@ class Reporter:
         if self.display is not None:
             self.display.stage(name)
 
-    def after_round(self, history):
-        """Tell of the last round: whether the monitor wants to stop."""
+    def after_round(self, history, labels):
+        """Tell of the last round, and the labels it came to: whether the monitor wants to stop."""
         if self.display is not None:
             self.display.after_round(history)
-        return self.monitor is not None and bool(self.monitor(copy.deepcopy(history)))
+        if self.monitor is None:
+            return False
+        told = [copy.deepcopy(history)]
+        if takes_labels(self.monitor):
+            told.append(labels.copy() if self.rows is None else labels[self.rows])
+        return bool(self.monitor(*told))
 
     def resumed(self, history):
         """Tell that the fit goes on from a checkpoint."""
         if self.display is not None:
             self.display.resumed(history)
+
+
+def takes_labels(monitor):
+    """Whether a monitor takes the labels too: its second argument must be given, or is called ``labels``."""
+    try:
+        parameters = list(inspect.signature(monitor).parameters.values())
+    except (TypeError, ValueError):  # of some functions in C
+        return False
+    positional = [each for each in parameters if each.kind <= each.POSITIONAL_OR_KEYWORD]
+    return len(positional) > 1 and (positional[1].name == "labels" or positional[1].default is positional[1].empty)
 
 
 class Lines:

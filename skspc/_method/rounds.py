@@ -53,7 +53,7 @@ def run_rounds(X, ensemble, n_clusters, settings, reporter, checkpoints):
             reporter.stage("clustering")
             progress = _cluster(X, ensemble, progress, settings)
             checkpoints.write(progress, ensemble)
-            if reporter.after_round(progress.history):
+            if reporter.after_round(progress.history, labels_of(progress.consensus, len(X))):
                 ended_by = "monitor"
                 break
     except KeyboardInterrupt:
@@ -70,6 +70,11 @@ def run_rounds(X, ensemble, n_clusters, settings, reporter, checkpoints):
     except KeyboardInterrupt:  # once more, so that there is a result; Ctrl-C a second time leaves none
         ended_by, result = "interrupt", _finish(X, ensemble, progress, settings)
     return replace(result, ended_by=ended_by)
+
+
+def labels_of(consensus, n_rows):
+    """Labels of a vote (N,); all noise where there was none."""
+    return np.full(n_rows, NOISE) if consensus is None else consensus.labels
 
 
 class TrainingDiverged(FloatingPointError):
@@ -158,7 +163,7 @@ def label_without_rounds(X, ensemble, labels, settings, reporter):
     consensus = Consensus(labels, np.ones(len(labels), dtype=np.int64), labels[None])
     ensemble.reset_heads(n_clusters)
     row = _history_row(0, consensus, Labellings(labels[None], [0], []), settings, losses, clock.seconds)
-    reporter.after_round([row])
+    reporter.after_round([row], labels)
     if n_clusters > 1:
         progress = Progress(
             n_clusters, losses, clock.seconds, [row], consensus, [0], consensus, ensemble.state()["autoencoder"]

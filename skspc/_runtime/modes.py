@@ -1,6 +1,7 @@
 """Modes of torch: those that a fit computes in, whatever the caller's, which are the caller's again afterwards."""
 
 from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
 
 import torch
 
@@ -24,7 +25,7 @@ def float32_as_it_is():
         products = torch.get_float32_matmul_precision()
     with suppress(RuntimeError):
         convolutions = torch.backends.cudnn.allow_tf32
-    found = [getattr(getattr(torch.backends, backend), name, None) for backend, name in _PRECISIONS]
+    found: list[Any] = [getattr(getattr(torch.backends, backend), name, None) for backend, name in _PRECISIONS]
     newer = [(flags, flags.fp32_precision) for flags in found if hasattr(flags, "fp32_precision")]
     if products != "highest":
         torch.set_float32_matmul_precision("highest")

@@ -10,8 +10,8 @@ def shared_by_threads(context):
     Parameters
     ----------
     context : callable
-        Returns a context manager, e.g. `warnings.catch_warnings`, of which threads that overlap would leave the settings
-        of one to the others, and to the caller.
+        Returns a context manager, e.g. `warnings.catch_warnings`, of which threads that overlap would leave the
+        settings of one to the others, and to the caller.
 
     Returns
     -------

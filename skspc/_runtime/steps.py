@@ -8,7 +8,7 @@ import warnings
 import weakref
 from collections import defaultdict
 from itertools import compress
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 
@@ -56,8 +56,8 @@ def adam_step(batch_losses, parameters, learning_rate, device, precision, n_memb
     # One pass over each parameter saves an eighth of a step on small images. On the CPU it computes what is left of a
     # vector in another way: whether that is a member's must not go by the members beside it.
     is_whole = [device.type != "cpu" or parameter.numel() // n_members % BLOCK == 0 for parameter in parameters]
-    whole = {"params": list(compress(parameters, is_whole)), "fused": device.type in ("cpu", "cuda")}
-    others = {"params": [each for each, holds in zip(parameters, is_whole, strict=True) if not holds]}
+    whole: dict[str, Any] = {"params": list(compress(parameters, is_whole)), "fused": device.type in ("cpu", "cuda")}
+    others: dict[str, Any] = {"params": [each for each, holds in zip(parameters, is_whole, strict=True) if not holds]}
     optimiser = torch.optim.Adam(
         [whole, others],
         lr=learning_rate,
