@@ -18,7 +18,7 @@ from skspc import SPCClustering
 
 TINY = ["n_estimators=2", "pretrain_epochs=1", "epochs=1", "max_iter=1", "clusterer=kmeans", "reducer=null"]
 CARD = "NVIDIA H100"
-# Strict no longer once `fit` hands a monitor of two parameters the labels of the round; then it can go.
+# Until `fit` hands a monitor of two parameters the labels of each round: the mark can go then.
 hands_labels = pytest.mark.xfail(raises=(TypeError, AssertionError), strict=False, reason="monitors get no labels yet")
 
 

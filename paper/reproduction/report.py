@@ -54,9 +54,10 @@ PAPER_NOTE = (
     "deviation of .09 at most."
 )
 README_NOTE = """\
-Accuracy and NMI in percent, of the labels that the fit chose without the classes: mean over the seeds named, with the
-standard deviation of a run in brackets. Seconds are those of the whole fit in a new process, imports left out. UMAP +
-HDBSCAN is not told the number of clusters; its noise is wrong in the accuracy and one more cluster in the NMI."""
+SPC is `SPCClustering`; its peers get the pixels or features that it gets. Accuracy and NMI in percent, of the labels
+that the fit chose without the classes: mean over the seeds named, with the standard deviation of a run in brackets.
+Seconds are those of the whole fit in a new process, imports left out. UMAP + HDBSCAN is not told the number of
+clusters; its noise is wrong in the accuracy and one more cluster in the NMI."""
 ORACLE_NOTE = (
     "Not a result: the round with the highest accuracy among those of a fit, which takes the classes to know. It shows "
     "what choosing the round without them costs."
