@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from .._constants import NOISE
+from .._input.validation import as_array
 from .._matching import check_labels
 from ..clusterers import UMAPReducer
 from ._common import DARK, GREY, import_pyplot, is_doubtful, model_and_rows, new_axes
@@ -124,7 +125,7 @@ class EmbeddingDisplay:
             If the arrays differ in length, or labels are no whole numbers.
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
-        X = np.asarray(X)
+        X = np.asarray(as_array(X))
         check_consistent_length(X, labels, agreement)
         embedding = X if X.ndim == 2 and X.shape[1] == 2 else _reduce(X, random_state)
         return cls(embedding, labels, agreement=agreement, min_agreement=min_agreement).plot(ax=ax, **kwargs)
