@@ -50,7 +50,7 @@ def find_place(path):
 
 
 def find_file(path):
-    """Find the place of a file, as `find_place`; an OSError if something else is there, or nothing but a folder can be."""
+    """Find the place of a file, as `find_place`; an OSError too if something else is there, or only a folder can be."""
     place, found = find_place(path)
     if os.path.basename(place) in ("", os.curdir, os.pardir) or (found is not None and stat.S_ISDIR(found.st_mode)):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
