@@ -438,7 +438,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         if implied is not None and self._image_shape not in (None, implied):
             raise ValueError(
                 f"X has images of shape {implied} as (channels, height, width), but SPCClustering was fitted on "
-                f"images of shape {self._image_shape}. Pass images of that shape, or flattened rows."
+                f"images of shape {self._image_shape}. Pass such images, or rows flattened from them; if channels come "
+                "last, X.transpose(0, 3, 1, 2)."
             )
         rows: Array = self._scaling.checked(self._check_rows(X, reset=False))
         return rows

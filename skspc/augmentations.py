@@ -136,6 +136,21 @@ def border_median(images: Tensor) -> Tensor:
 
 
 AUGMENTATIONS = {"affine": AffineAugmentation}
+USUAL_CHANNELS = (1, 3, 4)
+
+
+def channels_first(image_shape: tuple[int, ...]) -> str:
+    """What turns X if its images, of this shape as (C, H, W), are (H, W, C); of flat rows too."""
+    return f"np.asarray(X).reshape(-1, {', '.join(map(str, image_shape))}).transpose(0, 3, 1, 2)"
+
+
+def seems_channels_last(image_shape: tuple[int, ...]) -> bool:
+    """Whether (C, H, W) must be (H, W, C): a width of 1, 3 or 4 beside more than 4 channels and a height above 4.
+
+    So images of 1 to 4 channels are never suspected, however narrow.
+    """
+    *lengths, last = image_shape
+    return last in USUAL_CHANNELS and min(lengths) > max(USUAL_CHANNELS)
 
 
 def get_augmentation(
@@ -157,7 +172,8 @@ def get_augmentation(
     Raises
     ------
     ValueError
-        For an unknown name, a name where rows are no images, or an instance whose parameters are out of range.
+        For an unknown name, an affine augmentation where rows are no images or channels seem to come last, or an
+        instance whose parameters are out of range.
     TypeError
         For what is neither a name nor callable.
 
@@ -186,6 +202,12 @@ def get_augmentation(
             raise ValueError(
                 f"augmentation={augmentation!r} is for images, and X has rows of features. Pass image_shape=(H, W), "
                 "X of shape (N, H, W), or augmentation=None."
+            )
+        if seems_channels_last(image_shape):
+            raise ValueError(
+                f"Images of shape {image_shape} as (channels, height, width) seem to have their channels last, and "
+                f"augmentation={augmentation!r} would turn columns and channels. Pass {channels_first(image_shape)} "
+                "and image_shape=None; or augmentation=None."
             )
         augmentation.validate()
     return augmentation

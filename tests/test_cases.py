@@ -5,6 +5,10 @@ marked there. checks/reliability.py makes the table of docs/reliability.md of th
 """
 
 import datetime
+import os
+import re
+import subprocess
+import sys
 import warnings
 from contextlib import contextmanager
 
@@ -25,6 +29,7 @@ from sklearn.preprocessing import StandardScaler
 
 import skspc.clusterers._hdbscan
 from skspc import SPCClustering
+from skspc.augmentations import AffineAugmentation
 from skspc.metrics import clustering_accuracy
 from skspc.networks import MLPNetwork
 
@@ -155,7 +160,7 @@ def with_one(value, dtype=np.float64):
     SMALL, "NaN and infinity in images, half floats, objects, lists, DataFrames, tensors", origin="hdbscan#497, #139"
 )
 def test_nan_and_inf_in_every_form(X):
-    with pytest.raises(ValueError, match="contains (NaN|infinity)"):
+    with pytest.raises(ValueError, match="contains (NaN|infinity|None)"):
         SPCClustering(2, **SHORT).fit(X)
 
 
@@ -224,9 +229,10 @@ def test_soft_labels_where_no_cluster_was_found(blobs, method):
         (lambda X: X[:, :0], "0 feature"),
         (lambda X: [], "1D array|0 sample"),
         (lambda X: X.astype(str), "strings"),
-        (lambda X: None, "scalar array"),
+        (lambda X: None, "type NoneType, which is no array"),
+        (lambda X: X.reshape(150, 5, 1, 1, 1), "X has 5 dimensions"),
     ],
-    ids=["more", "stacked", "scalar", "no features", "nothing", "text", "None"],
+    ids=["more", "stacked", "scalar", "no features", "nothing", "text", "None", "five dimensions"],
 )
 @pytest.mark.case(COUNT, "more features, a stack, a scalar, nothing, text", origin="umap#311, #89; hdbscan#320")
 def test_other_shapes_after_fit(fitted, blobs, change, message):
@@ -459,14 +465,13 @@ def test_cross_validation_and_nested_grids(blobs):
         (pd.DataFrame({"a": pd.Categorical(["u", "v"] * 5), "b": np.arange(10.0)}), "no number .*'u'.*OneHotEncoder"),
         (pd.DataFrame({"a": [datetime.datetime(2020, 1, 1)] * 10, "b": np.arange(10.0)}), "no number|(?i:datetime64)"),
         ([[1, 2], [3]], "inhomogeneous"),
-        ({"a": [1, 2]}, "Expected 2D array"),
-        ("text", "Expected 2D array"),
-        (np.zeros((10, 1, 2, 2, 2)), "dim 5"),
+        ({"a": [1, 2]}, "type dict, which is no array"),
+        ("text", "type str, which is no array"),
         (np.zeros((10, 0, 8)), "0 feature"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-@pytest.mark.case(TYPES, "text, times, categories, complex numbers, ragged lists, five dimensions")
+@pytest.mark.case(TYPES, "text, times, categories, complex numbers, ragged lists")
 def test_what_is_no_table_of_numbers_is_told(X, message):
     with pytest.raises((ValueError, TypeError), match=message):
         SPCClustering(2, **SHORT).fit(X)
@@ -506,6 +511,191 @@ def test_the_same_numbers_in_every_form_give_the_same_labels(blobs, fitted, make
     model = SPCClustering(3, **SHORT).fit(make(blobs[0]))
     assert np.array_equal(model.labels_, fitted.labels_)
     assert np.array_equal(model.predict_proba(make(blobs[0])), fitted.predict_proba(blobs[0]))
+
+
+class Rows(torch.utils.data.Dataset):
+    """Rows without labels."""
+
+    def __init__(self, X):
+        self.X = X
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, index):
+        return self.X[index]
+
+
+class AnnotatedData:
+    """Has what an AnnData has."""
+
+    def __init__(self, X):
+        self.X, self.obs, self.var, self.shape = X, pd.DataFrame(index=range(len(X))), pd.DataFrame(), X.shape
+
+
+def in_cells(X):
+    cells = np.empty(len(X), dtype=object)
+    cells[:] = list(X)
+    return cells
+
+
+def with_missing(X, value):
+    frame = pd.DataFrame(X).astype(object)
+    frame.iloc[3, 2] = value
+    return frame
+
+
+TAKEN = r"shape \(N, n_features\), \(N, H, W\) or \(N, C, H, W\)"
+STACK = r"np\.stack\(X\)"
+FILL = "SimpleImputer or DataFrame.fillna, or drop their rows"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda X: X.reshape(150, 5, 1, 1, 1), rf"5 dimensions, and its shape is \(150, 5, 1, 1, 1\)\. .*{TAKEN}"),
+        (lambda X: X.reshape(150, 5, 1, 1, 1).tolist(), f"5 dimensions.*{TAKEN}"),
+        (Rows, f"type Rows, which is no array.*{TAKEN}.*np.stack"),
+        (lambda X: torch.utils.data.TensorDataset(torch.tensor(X)), f"type TensorDataset.*{TAKEN}"),
+        (lambda X: torch.utils.data.DataLoader(torch.tensor(X)), f"type DataLoader.*{TAKEN}.*np.concatenate"),
+        (iter, "iterator, which is no array"),
+        (lambda X: dict(enumerate(X)), "type dict, which is no array"),
+        (lambda X: "rows.csv", "type str, which is no array"),
+        (AnnotatedData, r"type AnnotatedData.*Pass its matrix, \.X .*\.obsm"),
+        (in_cells, f"values of type ndarray.*{STACK}"),
+        (lambda X: pd.Series(X.tolist()), f"values of type list.*{STACK}"),
+        (lambda X: pd.DataFrame({"pixels": list(X)}), r"values of type ndarray.*np.stack\(X\['name'\]\)"),
+        (lambda X: in_cells(torch.tensor(X)), f"values of type Tensor.*{STACK}"),
+        (lambda X: with_missing(X, pd.NA), f"X contains pandas.NA, a missing value.*{FILL}"),
+        (lambda X: with_missing(X, None), f"X contains None.*{FILL}"),
+        (lambda X: with_missing(X, pd.NaT), f"X contains pandas.NaT.*{FILL}"),
+        (lambda X: with_missing(X, pd.NA).to_numpy().tolist(), f"X contains pandas.NA.*{FILL}"),
+        (lambda X: with_missing(X, np.nan), "Input X contains NaN"),
+    ],
+)
+@pytest.mark.case(
+    TYPES,
+    "five dimensions, data sets, loaders, AnnData, columns of arrays, frames with pandas.NA or None",
+    origin="skorch#768, #775; DCEC#4; scanpy#734; anndata#1394; scikit-learn#25078",
+)
+def test_what_to_pass_instead_is_told_by_fit_and_after_it(blobs, fitted, make, message):
+    X = make(blobs[0])
+    for use in (SPCClustering(3, **SHORT).fit, fitted.predict, fitted.transform):
+        with pytest.raises(ValueError, match=message):
+            use(X)
+
+
+def test_a_frame_whose_columns_have_the_names_of_an_anndata(blobs, fitted):
+    frame = pd.DataFrame(blobs[0], columns=["X", "obs", "var", "uns", "shape"])
+    assert np.array_equal(SPCClustering(3, **SHORT).fit(frame).labels_, fitted.labels_)
+
+
+def negative(X):
+    tensor = torch.complex(X, -X).conj().imag
+    assert tensor.is_neg()
+    return tensor
+
+
+@pytest.mark.parametrize("make", [lambda X: X.requires_grad_(), torch.Tensor.bfloat16, torch.Tensor.half, negative])
+@pytest.mark.case(
+    TYPES,
+    "lists of tensors: with gradients, in bfloat16, with a negative bit",
+    origin="Qwen3-VL-Embedding#53; pytorch#110285",
+)
+def test_a_list_of_tensors_is_one_tensor(blobs, make):
+    tensor = make(torch.tensor(blobs[0], dtype=torch.float32))
+    model = SPCClustering(3, **SHORT).fit(tensor)
+    assert np.array_equal(SPCClustering(3, **SHORT).fit(list(tensor)).labels_, model.labels_)
+    for rows in (list(tensor), tuple(tensor), [list(row) for row in tensor]):
+        assert np.array_equal(model.predict_proba(rows), model.predict_proba(tensor))
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "int4"])
+@pytest.mark.case(TYPES, "NumPy arrays of types that ml_dtypes adds")
+def test_types_that_another_package_adds(name):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    X = make_blobs(60, 3, centers=[[-6] * 3, [0] * 3, [6] * 3], cluster_std=0.4, random_state=0)[0]
+    X = np.round(X).astype(getattr(ml_dtypes, name))
+    model, expected = SPCClustering(3, **SHORT).fit(X), SPCClustering(3, **SHORT).fit(X.astype(np.float32))
+    assert np.array_equal(model.labels_, expected.labels_)
+    assert np.array_equal(model.predict_proba(list(X)), expected.predict_proba(X.astype(np.float32)))
+    images = np.tile(X[:, :, None], (1, 3, 8)).repeat(3, axis=2)  # (60, 9, 24)
+    assert SPCClustering(3, network="mlp", **SHORT).fit(images).n_features_in_ == 216
+
+
+# Channels that come last
+
+
+def pictures(*shape):
+    return np.random.RandomState(0).randint(256, size=(20, *shape)).astype(np.uint8)
+
+
+@pytest.mark.parametrize("n_channels", [1, 3, 4])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"network": "conv"},
+        {"augmentation": "affine"},
+        {"network": "mlp", "augmentation": "affine"},
+        {"network": "mlp", "augmentation": AffineAugmentation(shift=0.1)},
+    ],
+)
+@pytest.mark.parametrize("is_flat", [False, True])
+@pytest.mark.case(
+    TYPES,
+    "images (N, H, W, channels), flat ones too, with each network and augmentation",
+    origin="keras#3097, #4036; Traffic-Sign-Classification.keras#4",
+)
+def test_channels_that_come_last_are_told_with_a_remedy(n_channels, parameters, is_flat):
+    X = pictures(8, 12, n_channels)
+    image_shape = X.shape[1:] if is_flat else None
+    model = SPCClustering(2, **{**SHORT, "max_iter": 0}, **parameters, image_shape=image_shape)
+    with pytest.raises(ValueError, match=r"channels (come )?last.*, pass |Pass np\.asarray") as caught:
+        model.fit(X.reshape(20, -1) if is_flat else X)
+    remedy = re.search(r"(?i)pass (np\.asarray\(X\)\S* .*?\)) and image_shape=None", str(caught.value))[1]
+    turned = eval(remedy, {"np": np, "X": X.reshape(20, -1) if is_flat else X})
+    assert np.array_equal(turned, np.moveaxis(X, 3, 1))
+    model.set_params(image_shape=None).fit(turned)
+
+
+@pytest.mark.parametrize(
+    "shape", [(3, 9, 3), (1, 28, 3), (4, 9, 4), (3, 32, 4), (1, 4, 4), (2, 9, 1), (5, 3, 3), (9, 9, 2)]
+)
+@pytest.mark.case(TYPES, "narrow and tiny images whose channels do come first")
+def test_narrow_images_are_not_suspected(shape):
+    model = SPCClustering(2, **{**SHORT, "max_iter": 0}, network="mlp", augmentation="affine")
+    assert model.fit(pictures(*shape))._image_shape == shape
+
+
+def test_an_mlp_without_augmentation_takes_channels_in_any_order():
+    model = SPCClustering(2, **SHORT, network="mlp").fit(pictures(9, 9, 3))
+    assert model.predict(pictures(9, 9, 3)).shape == (20,)
+
+
+def test_channels_that_come_last_after_the_fit_are_told():
+    model = SPCClustering(2, **{**SHORT, "max_iter": 0}).fit(pictures(3, 9, 9))
+    for method in (model.predict, model.transform):
+        with pytest.raises(
+            ValueError, match=r"fitted on images of shape \(3, 9, 9\).*come last, X\.transpose\(0, 3, 1, 2\)"
+        ):
+            method(pictures(9, 9, 3))
+
+
+# numba
+
+
+@pytest.mark.case(PLUMBING, "NUMBA_DISABLE_JIT=1", origin="pyrff#22")
+def test_a_fit_without_compiled_kernels():
+    program = (
+        "from sklearn.datasets import make_blobs; from skspc import SPCClustering; "
+        "X = make_blobs(40, 4, centers=3, cluster_std=0.1, random_state=0)[0]; "
+        "model = SPCClustering(3, n_estimators=1, pretrain_epochs=1, max_iter=0, random_state=0).fit(X); "
+        "print(model.n_clusters_, len(model.predict(X)))"
+    )
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["3", "40"], done.stderr
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,37 @@ def test_without_tqdm_a_terminal_has_lines(monkeypatch):
     assert isinstance(Reporter(1, 8).display, Lines)
 
 
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+@pytest.mark.parametrize("is_notebook", [False, True])
+@pytest.mark.parametrize("is_closed", [False, True])
+@pytest.mark.case(
+    "plumbing", "verbose=1 without a console, or with one closed", origin="tqdm#1523, #1593; pyinstaller#7782"
+)
+def test_without_a_stream_there_is_silence(name, is_notebook, is_closed, monkeypatch, capsys):
+    stream = io.StringIO() if is_closed else None
+    if is_closed:
+        stream.close()
+    if is_notebook:
+        monkeypatch.setitem(sys.modules, "ipykernel", tqdm)
+    monkeypatch.setattr(sys, name, stream)
+    with Reporter(1, 8) as reporter:
+        reporter.stage("pretraining")
+        reporter.after_round([ROW])
+        reporter.resumed([ROW])
+    if name == "stdout" and not is_notebook:
+        assert capsys.readouterr().err == ""
+    if name == "stderr":  # lines need no stderr
+        assert LINE in capsys.readouterr().out
+
+
+def test_a_stream_that_closes_in_between_ends_no_fit():
+    sink = io.StringIO()
+    reporter = Reporter(1, 8, sink=sink)
+    reporter.stage("pretraining")
+    sink.close()
+    reporter.after_round([ROW])
+
+
 def test_the_bar_is_closed_after_an_error(monkeypatch):
     pretend_terminal(monkeypatch)
     with pytest.raises(KeyError), Reporter(1, 8) as reporter:

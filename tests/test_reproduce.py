@@ -18,8 +18,6 @@ from skspc import SPCClustering
 
 TINY = ["n_estimators=2", "pretrain_epochs=1", "epochs=1", "max_iter=1", "clusterer=kmeans", "reducer=null"]
 CARD = "NVIDIA H100"
-# Until `fit` hands a monitor of two parameters the labels of each round: the mark can go then.
-hands_labels = pytest.mark.xfail(raises=(TypeError, AssertionError), strict=False, reason="monitors get no labels yet")
 
 
 def make_row(method="spc", seed=0, dataset="usps", table="main", **changes):
@@ -266,7 +264,6 @@ def test_a_killed_run_costs_one_row(tmp_path, said, monkeypatch):
     "the command that reproduces the paper's tables",
     origin="N2D#9, #15; rymc/n2d#10; DCN#4; DeepDPM#26, #50",
 )
-@hands_labels
 def test_a_real_run_of_the_command(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # as here: sums in another order may end in other labels
     path = tmp_path / "results.jsonl"
@@ -314,7 +311,6 @@ def test_the_chosen_round_has_the_labels_of_the_fit():
     np.testing.assert_array_equal(by_round, [[1, 1, 0, 1], [0, -1, 0, 1]])
 
 
-@hands_labels
 def test_the_worker_tells_the_labels_of_each_round(blobs):
     rows, classes = np.concatenate([blobs[0], blobs[0][:20]]), np.concatenate([blobs[1], blobs[1][:20]])
     parameters = dict(map(reproduce.parse_setting, TINY))

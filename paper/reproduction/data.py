@@ -89,7 +89,7 @@ def _stored(name):
     if name in BY_LOADER:
         from skspc import datasets
 
-        return getattr(datasets, f"load_{name}")(return_X_y=True)
+        return getattr(datasets, f"fetch_{name}")(return_X_y=True)
     return _from_folder(name)
 
 

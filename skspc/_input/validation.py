@@ -1,15 +1,21 @@
 """Checks of the input and of what scikit-learn's parameter constraints cannot say."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 
 from .._runtime.arrays import to_numpy
+from ..augmentations import channels_first
 from ..networks import MIN_IMAGE_SIZE, ConvNetwork, MLPNetwork
 
 NETWORKS = {"conv": ConvNetwork, "mlp": MLPNetwork}
+TAKEN = "an array, a DataFrame or a tensor of shape (N, n_features), (N, H, W) or (N, C, H, W)"
+MISSING = {"NoneType": "None", "NAType": "pandas.NA", "NaTType": "pandas.NaT"}  # by the name of their type
 
 
 def flatten_images(X):
@@ -22,27 +28,67 @@ def flatten_images(X):
 
     Returns
     -------
-    X : array-like
+    X : array or frame
         Of shape (N, C*H*W) for images, else as it came.
     image_shape : tuple (C, H, W) or None
         None where X was no array of images.
+
+    Raises
+    ------
+    ValueError
+        If X is no array, has more than four dimensions, or holds arrays or missing values as objects.
     """
-    X = from_torch(X)
-    if not hasattr(X, "shape"):
-        X = np.asarray(X) if _depth(X) > 2 else X
-    shape = tuple(getattr(X, "shape", ()))
-    if len(shape) not in (3, 4):
+    X = as_array(X)
+    shape = tuple(X.shape)
+    if len(shape) > 4:
+        raise ValueError(
+            f"X has {len(shape)} dimensions, and its shape is {shape}. Pass {TAKEN}; X.reshape(len(X), -1) makes rows "
+            "of anything."
+        )
+    _check_cells(X)
+    if len(shape) < 3 or issparse(X):
         return X, None
     X = np.asarray(X)
     return X.reshape(shape[0], math.prod(shape[1:])), full_image_shape(shape[1:])
 
 
-def _depth(X):
-    """Nesting of lists and tuples, judged by the first elements."""
-    depth = 0
-    while isinstance(X, (list, tuple)) and len(X) > 0:
-        X, depth = X[0], depth + 1
-    return depth + np.ndim(X) if depth else depth
+def as_array(X):
+    """X as something with a shape; an array or a frame is left as it is."""
+    X = from_torch(X)
+    if all(hasattr(X, name) for name in ("X", "obs", "var")) and not hasattr(X, "__array__"):
+        raise ValueError(
+            f"X is of type {type(X).__name__}, which holds a matrix and more. Pass its matrix, .X (if that is sparse, "
+            ".X.toarray()), or an embedding of it, e.g. .obsm['X_pca']."
+        )
+    if not hasattr(X, "shape"):
+        is_array = isinstance(X, Sequence) or hasattr(X, "__array__") or hasattr(X, "__array_interface__")
+        if not is_array or isinstance(X, (str, bytes)):
+            raise ValueError(
+                f"X is of type {type(X).__name__}, which is no array. Pass {TAKEN}. Of a data set or loader, stack the "
+                "rows or join the batches first, by np.stack or np.concatenate."
+            )
+        X = np.asarray(X)
+    if getattr(getattr(X, "dtype", None), "isbuiltin", 1) == 2:  # another package's, such as bfloat16 of ml_dtypes
+        X = np.asarray(X).astype(np.float32)
+    return X
+
+
+def _check_cells(X):
+    """Refuse objects that are no numbers and have a remedy: arrays, and missing values other than NaN."""
+    dtypes: Any = np.atleast_1d(getattr(X, "dtypes", getattr(X, "dtype", "")))
+    if not any(getattr(dtype, "kind", None) == "O" for dtype in dtypes):
+        return
+    for kind, value in {type(value): value for value in np.asarray(X, dtype=object).ravel()}.items():
+        if isinstance(value, (list, tuple)) or getattr(value, "shape", None):
+            raise ValueError(
+                f"X holds values of type {kind.__name__}, each of which is several numbers. Stack them to one array: "
+                "np.stack(X), or np.stack(X['name']) for a column of a DataFrame."
+            )
+        if kind.__name__ in MISSING:
+            raise ValueError(
+                f"X contains {MISSING[kind.__name__]}, a missing value. Fill these, e.g. by "
+                "sklearn.impute.SimpleImputer or DataFrame.fillna, or drop their rows."
+            )
 
 
 def full_image_shape(shape):
@@ -136,8 +182,8 @@ def _check_convolvable(image_shape):
     if min(image_shape[1:]) < MIN_IMAGE_SIZE:
         raise ValueError(
             f"Images of shape {image_shape} as (channels, height, width) are too small for network='conv', which "
-            f"takes height and width from {MIN_IMAGE_SIZE} up. If channels come last, pass X.transpose(0, 3, 1, 2); "
-            "if these are no images, pass network='mlp'."
+            f"takes height and width from {MIN_IMAGE_SIZE} up. If channels come last, pass "
+            f"{channels_first(image_shape)} and image_shape=None; if these are no images, pass network='mlp'."
         )
 
 
@@ -154,7 +200,12 @@ def check_n_samples(n_samples, n_clusters):
 
 
 def from_torch(X):
-    """A tensor as an array, wherever it lies and whatever is recorded for its gradient; anything else as it came."""
+    """A tensor, or each of those in a list, as an array, wherever it lies and whatever is recorded for its gradient.
+
+    Anything else stays as it came.
+    """
+    if type(X) in (list, tuple):
+        return [from_torch(row) for row in X]
     if not torch.is_tensor(X) or X.layout != torch.strided:
         return X
     narrow = X.dtype.is_floating_point and X.dtype.itemsize < 4  # numpy has no bfloat16

@@ -11,7 +11,8 @@ class Reporter:
     Parameters
     ----------
     verbose : int
-        0 shows nothing. Else a bar of tqdm, if installed, on a terminal or in a notebook, and lines elsewhere.
+        0 shows nothing. Else a bar of tqdm, if installed, on a terminal or in a notebook, and lines elsewhere; nothing
+        where there is no stream to write to.
     max_iter : int
         Training rounds at most.
     monitor : callable, optional
@@ -89,8 +90,9 @@ class Lines:
 
     def _write(self, text):
         stream = sys.stdout if self.sink is None else self.sink
-        stream.write(f"[SPCClustering] {text}\n")
-        stream.flush()
+        if not _is_closed(stream):
+            stream.write(f"[SPCClustering] {text}\n")
+            stream.flush()
 
 
 class Bar:
@@ -114,9 +116,14 @@ class Bar:
         self.bar.close()
 
 
+def _is_closed(stream):
+    """Whether nothing can be written: programs without a console, as pythonw runs them, have None for a stream."""
+    return getattr(stream, "closed", stream is None)
+
+
 def _find_bar():
     """tqdm's bar for where this runs; None without tqdm, or where output is neither a terminal nor a notebook."""
-    if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+    if _is_closed(sys.stderr) or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         return None
     try:
         from tqdm.auto import tqdm

@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from .._method.consensus import Consensus
 from .._method.progress import Progress
 from .._runtime.arrays import to_numpy
-from .files import write_atomically
+from .files import find_place, os_errors, write_atomically
 
 N_KEPT = 2  # the newest, and one more in case the newest is not whole
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "umap-learn", "hdbscan")
@@ -66,6 +66,7 @@ class Checkpoints:
     Parameters
     ----------
     folder : path-like or None
+        ``~`` is expanded.
     key : str, optional
         Of `checkpoint_key`: the name of the fit's own folder.
 
@@ -76,13 +77,11 @@ class Checkpoints:
     """
 
     def __init__(self, folder, key=""):
-        self.folder = None if folder is None else Path(folder) / key
-        if self.folder is not None:
-            try:
+        self.folder = None
+        if folder is not None:
+            with os_errors(f"checkpoint={str(folder)!r} cannot be written to, pass another folder", folder):
+                self.folder = Path(find_place(folder)[0]) / key
                 self.folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                reason = f"checkpoint={str(folder)!r} cannot be written to ({error.strerror}). Pass another folder"
-                raise OSError(error.errno, reason, str(self.folder)) from error
 
     def stored_seed(self):
         """Seed of the fit that stopped, or None."""
@@ -122,7 +121,8 @@ class Checkpoints:
 
     def _paths(self):
         """Checkpoints, the newest first."""
-        return [] if self.folder is None else sorted(self.folder.glob("*.safetensors"), reverse=True)
+        paths = [] if self.folder is None else self.folder.glob("*.safetensors")
+        return sorted((path for path in paths if path.is_file()), reverse=True)
 
     def _whole_ones(self):
         """Yield document and arrays of each file that is whole, the newest first."""

@@ -20,7 +20,7 @@ from .._version import __version__
 from ..augmentations import AffineAugmentation
 from ..clusterers import AgglomerativeClusterer, GaussianMixtureClusterer, HDBSCANCut, UMAPReducer
 from ..networks import ConvNetwork, MLPNetwork
-from .files import write_atomically
+from .files import find_file, os_errors, write_atomically
 
 FORMAT = 2  # a change that this reader would misread makes it 3
 OLDER_FORMATS = (1,)  # read all the same
@@ -58,10 +58,12 @@ def save_model(model, path):
 
 def load_model(cls, path):
     """Read a model of class ``cls`` back; see `SPCClustering.load`."""
-    with open(path, "rb"):  # the error of a file that cannot be opened names it; that of safetensors does not
-        pass
+    with os_errors("The model was not read", path):
+        place, _ = find_file(path)
+        with open(place, "rb"):  # the error of a file that cannot be opened names it; that of safetensors does not
+            pass
     try:
-        return _rebuild(cls, *_read(path))
+        return _rebuild(cls, *_read(place))
     except (ValueError, SafetensorError, RecursionError) as error:
         raise ValueError(f"{os.fspath(path)!r} is no model that can be loaded: {error}") from error
 

@@ -12,8 +12,8 @@ def to_tensor(array, device):
 
 
 def to_numpy(tensor):
-    """Bring a tensor to the CPU as a numpy array."""
-    return tensor.detach().cpu().numpy()
+    """Bring a tensor to the CPU as a numpy array, whatever is recorded for its gradient, or as its sign."""
+    return tensor.numpy(force=True)
 
 
 def place_rows(X, device):

@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import torch
@@ -108,12 +109,12 @@ def _let_layouts_run_at_once():
     """Have umap-learn's layout, nine tenths of its time, give up Python's lock while it runs.
 
     umap-learn compiles it without: threads then wait for each other. The code compiled is the same, and so are results.
-    A umap-learn that keeps its layout elsewhere is left as it is.
+    A umap-learn that keeps its layout elsewhere is left as it is, and so is what NUMBA_DISABLE_JIT leaves to Python.
     """
     import numba
     from umap import layouts
 
     name = "_nb_optimize_layout_euclidean_single_epoch"
-    compiled = getattr(layouts, name, None)
-    if compiled is not None and not compiled.targetoptions.get("nogil"):
+    compiled: Any = getattr(layouts, name, None)
+    if hasattr(compiled, "targetoptions") and not compiled.targetoptions.get("nogil"):
         setattr(layouts, name, numba.njit(compiled.py_func, fastmath=True, nogil=True))

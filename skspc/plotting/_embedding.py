@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from .._constants import NOISE
+from .._input.validation import as_array
 from ..clusterers import UMAPReducer
 from ..metrics import check_labels
 from ._common import DARK, GREY, Fitted, import_pyplot, is_doubtful, model_and_rows, new_axes, shared_docstring
@@ -131,7 +132,7 @@ class EmbeddingDisplay:
             If the arrays differ in length, or labels are no whole numbers.
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
-        X = np.asarray(X)
+        X = np.asarray(as_array(X))
         check_consistent_length(X, labels, agreement)
         embedding = X if X.ndim == 2 and X.shape[1] == 2 else _reduce(X, random_state)
         return cls(embedding, labels, agreement=agreement, min_agreement=min_agreement).plot(ax=ax, **kwargs)

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
+from .._input.validation import as_array
 from .._method.representatives import rank_representatives
+from ..augmentations import channels_first
 from ..metrics import check_labels
 from ._common import ORANGE, Fitted, import_pyplot, is_doubtful, model_and_rows, new_axes, shared_docstring
 from ._placement import HEADING, TILE, GalleryGrid, Tile
@@ -84,7 +86,7 @@ class ClusterGalleryDisplay:
             If X cannot be the rows of the fit, or holds no images with one channel or three.
         """
         model, X = model_and_rows(estimator, X, cls.__name__)
-        images = np.asarray(X)
+        images = np.asarray(as_array(X))
         if images.ndim == 2 and model._image_shape is not None:
             images = images.reshape(len(images), *model._image_shape)
         _check_images(images)
@@ -124,7 +126,7 @@ class ClusterGalleryDisplay:
             If the arrays differ in length, or the images have not one channel or three.
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
-        images, agreement = np.asarray(images), np.asarray(agreement, dtype=float)
+        images, agreement = np.asarray(as_array(images)), np.asarray(agreement, dtype=float)
         _check_images(images)
         labels = check_labels(labels)
         check_consistent_length(images, labels, agreement)
@@ -200,7 +202,7 @@ def _check_images(images: NDArray[Any]) -> NDArray[Any]:
     if images.shape[1] not in (1, 3):
         raise ValueError(
             f"Images of shape {images.shape[1:]} as (channels, height, width) have {images.shape[1]} channels; a "
-            "gallery shows one or three. If channels come last, pass X.transpose(0, 3, 1, 2)."
+            f"gallery shows one or three. If channels come last, pass {channels_first(images.shape[1:])}."
         )
     return images.transpose(0, 2, 3, 1)
 

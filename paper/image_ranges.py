@@ -1,6 +1,6 @@
 """How often `predict` takes images for those of another scale, rightly and wrongly.
 
-`SKSPC_DATA=data python benchmarks/image_ranges.py` takes five minutes on one core; nothing is trained. Of each set of
+`SKSPC_DATA=data python paper/image_ranges.py` takes five minutes on one core; nothing is trained. Of each set of
 images a random half is what the range is learnt on, in five scales. The other half is handed over in the same scale (as
 a whole, in tens, one by one, darker, brighter), then in each other scale. Counts are over all sets and scales.
 """
