@@ -25,7 +25,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._docstrings import filled_in
 from ._ensemble.ensemble import Ensemble
 from ._ensemble.plan import TrainingPlan, plan_training
-from ._input.distinct import distinct_rows
 from ._input.scaling import fit_image_scaling, fit_vector_scaling
 from ._input.validation import as_numbers, check_image_shape, check_n_samples, choose_network, flatten_images
 from ._method.parts import AUTO, check_parts
@@ -35,6 +34,7 @@ from ._method.representatives import rank_representatives
 from ._method.rounds import label_without_rounds, run_rounds
 from ._persistence.checkpoints import Checkpoints, checkpoint_key
 from ._persistence.model_files import load_model, save_model
+from ._runtime.arrays import distinct_rows
 from ._runtime.devices import inference_device, resolve_device, resolve_precision
 from ._runtime.jobs import jobs_at_once, scattered
 from ._runtime.memory import release_memory

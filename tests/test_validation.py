@@ -6,7 +6,6 @@ import pytest
 import scipy.sparse
 import torch
 
-from skspc._input.distinct import distinct_rows
 from skspc._input.validation import (
     as_numbers,
     check_image_shape,
@@ -16,6 +15,7 @@ from skspc._input.validation import (
     from_torch,
     full_image_shape,
 )
+from skspc._runtime.arrays import distinct_rows
 from skspc.networks import ConvNetwork, MLPNetwork
 
 # Flattening

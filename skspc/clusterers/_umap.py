@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.decomposition import PCA
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .._input.distinct import distinct_rows
+from .._runtime.arrays import distinct_rows
 from .._runtime.devices import resolve_device
 from .._runtime.seeding import draw_seed
 from . import _umap_learn, _umap_torch
