@@ -37,12 +37,10 @@ class MemberLinear(nn.Module):
     def forward(self, x):
         n_in, n_out = self.weight.shape[1:]
         more_in, more_out = -n_in % BLOCK, -n_out % BLOCK
-        # Each member's bias by itself: the order in which its gradient is summed goes by the shape of the whole.
-        bias = torch.stack([F.pad(of_member, (0, more_out)).expand(x.shape[1], -1) for of_member in self.bias])
-        if more_in or more_out:
-            weight = F.pad(self.weight, (0, more_out, 0, more_in))
-            return torch.baddbmm(bias, F.pad(x, (0, more_in)), weight)[..., :n_out]
-        return torch.baddbmm(bias, x, self.weight)
+        if more_in == more_out == 0:
+            return torch.baddbmm(self.bias, x, self.weight)
+        weight = F.pad(self.weight, (0, more_out, 0, more_in))
+        return torch.baddbmm(F.pad(self.bias, (0, more_out)), F.pad(x, (0, more_in)), weight)[..., :n_out]
 
 
 class MemberBatchNorm(nn.BatchNorm1d):
@@ -53,7 +51,7 @@ class MemberBatchNorm(nn.BatchNorm1d):
 
     def forward(self, x):
         n_members, n_rows, n_features = x.shape
-        flat = x.transpose(0, 1).reshape(n_rows, n_members * n_features)
+        flat = torch.cat(x.unbind(), dim=1)  # gradients then lie member after member, and are summed alike for any K
         flat = normalise(self, flat, n_members) if breaks_blocks(x, n_features) else super().forward(flat)
         return flat.view(n_rows, n_members, n_features).transpose(0, 1)
 
