@@ -99,7 +99,7 @@ def print_doubt(model, right):
             print(f"{rows.sum()} rows {name}: {100 * right[rows].mean():.1f} % of them right")
 
 
-def draw(model, images, digits, seed):
+def draw(model, images, digits, labels_of_rounds, seed):
     """Clusters and doubt, the images most and least sure, and the rounds, side by side."""
     import matplotlib.pyplot as plt
 
@@ -108,7 +108,7 @@ def draw(model, images, digits, seed):
     )
     EmbeddingDisplay.from_estimator(model, images, random_state=seed, ax=clusters)
     ClusterGalleryDisplay.from_estimator(model, images, n=4, ax=gallery)
-    TrainingDynamicsDisplay.from_estimator(model, y=digits, ax=rounds)
+    TrainingDynamicsDisplay.from_predictions(model.history_, y_true=digits, labels=labels_of_rounds, ax=rounds)
     return figure
 
 
@@ -149,14 +149,19 @@ def main():
     )
     augmented = "" if model.augmentation is None else f", {model.augmentation}"
     print(f"Clustering {len(images)} images of {images.shape[1]} x {images.shape[2]} pixels; this takes a minute.")
+    labels_of_rounds = []
+
+    def cluster_spc(images):
+        return model.fit(images, monitor=lambda history, labels: labels_of_rounds.append(labels)).labels_
+
     outcomes = [
         timed("KMeans on pixels", cluster_kmeans, pixels, arguments.seed),
         timed("UMAP + HDBSCAN on pixels", cluster_umap, pixels, arguments.seed),
-        timed(f"SPCClustering{augmented}", model.fit_predict, images),
+        timed(f"SPCClustering{augmented}", cluster_spc, images),
     ]
     print_comparison(outcomes, digits)
     print_doubt(model, right_rows(digits, model.labels_))
-    draw(model, images, digits, arguments.seed).savefig(arguments.output, dpi=120)
+    draw(model, images, digits, labels_of_rounds, arguments.seed).savefig(arguments.output, dpi=120)
     print(f"\nPicture: {arguments.output}")
 
 
