@@ -38,7 +38,7 @@ from ._runtime.arrays import distinct_rows
 from ._runtime.devices import inference_device, resolve_device, resolve_precision
 from ._runtime.jobs import jobs_at_once, scattered
 from ._runtime.memory import release_memory
-from ._runtime.modes import own_torch_modes, reproducible
+from ._runtime.modes import ordinary_torch_modes, reproducible
 from ._runtime.seeding import draw_seed
 from ._version import __version__
 from .augmentations import get_augmentation
@@ -307,7 +307,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return tags
 
     @_fit_context(prefer_skip_nested_validation=False)
-    @own_torch_modes()
+    @ordinary_torch_modes()
     def fit(self, X: ArrayLike, y: object = None, *, monitor: Callable[..., object] | None = None) -> "SPCClustering":
         """Cluster X.
 
@@ -690,10 +690,10 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         A row's result does not depend on the rows beside it beyond the last digits of float64.
         """
-        with own_torch_modes():
+        with ordinary_torch_modes():
             ensemble = self._ensemble.for_inference(inference_device(self.device))
         for start in range(0, len(X), ROWS_AT_ONCE):
-            with own_torch_modes():
+            with ordinary_torch_modes():
                 latents = ensemble.encode(self._scaling.apply(X[start : start + ROWS_AT_ONCE], np.float64))
                 probabilities = ensemble.classify(latents)
             yield latents, probabilities

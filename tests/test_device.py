@@ -12,7 +12,7 @@ import skspc._runtime.memory
 from skspc._runtime.arrays import place_rows, take_rows, to_numpy
 from skspc._runtime.devices import inference_device, resolve_device, resolve_precision, training_devices
 from skspc._runtime.memory import memory_beside_rows
-from skspc._runtime.modes import own_torch_modes, reproducible
+from skspc._runtime.modes import ordinary_torch_modes, reproducible
 from skspc._runtime.threads import VALUES_PER_THREAD, threads_shared
 
 
@@ -250,7 +250,7 @@ def modes():
 def test_modes_are_ordinary_inside_and_the_callers_again(mode):
     with mode():
         before, device = modes(), torch.get_default_device()
-        with own_torch_modes():
+        with ordinary_torch_modes():
             assert modes() == (True, False, False)
             assert torch.zeros(1).device == torch.device("cpu")
         assert modes() == before

@@ -18,7 +18,7 @@ from skspc._ensemble.group import ROWS_PER_CHUNK, MemberGroup, Networks
 from skspc._ensemble.plan import TrainingPlan, plan_training
 from skspc._method.objectives import Heads, PseudoLabels, Reconstruction
 from skspc._method.pseudo_labels import reconstructed_rows
-from skspc._runtime.modes import own_torch_modes
+from skspc._runtime.modes import ordinary_torch_modes
 from skspc._runtime.seeding import BATCHES
 from skspc.networks import ConvNetwork, MLPNetwork
 
@@ -772,7 +772,7 @@ def test_bytes_of_images_train_as_their_scaled_values_do():
     assert losses == pytest.approx(ensembles[1].train(Reconstruction(scaled), PLAN), rel=0.01)
 
 
-@pytest.mark.parametrize("modes", [nullcontext, own_torch_modes])  # a fit trains inside the latter
+@pytest.mark.parametrize("modes", [nullcontext, ordinary_torch_modes])  # a fit trains inside the latter
 def test_bfloat16_trains_nearly_as_float32_does(modes):
     X, network = make_rows(dtype=np.float32), MLPNetwork(latent_size=2, hidden=(8,), noise=0.0)
     ensembles = [

@@ -3,7 +3,7 @@
 import torch
 
 from .._runtime.arrays import to_numpy
-from .._runtime.modes import own_torch_modes
+from .._runtime.modes import ordinary_torch_modes
 from ..networks import ConvNetwork, MLPNetwork
 from ..networks._conv import ConvAutoencoder
 from ..networks._mlp import MLPAutoencoder
@@ -47,7 +47,7 @@ def pack_ensemble(ensemble):
     }
 
 
-@own_torch_modes()
+@ordinary_torch_modes()
 def unpack_groups(packed):
     """Build the groups of an ensemble again, on the CPU; the inverse of `pack_ensemble`.
 

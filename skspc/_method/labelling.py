@@ -79,15 +79,15 @@ def cluster_spaces(latents, n_clusters, settings, seed, diverged=()):
     return dict(zip(spaces, labellings, strict=True))
 
 
-def _reduce_and_label(boxed_space, settings, n_clusters, seed):
+def _reduce_and_label(space_in_tuple, settings, n_clusters, seed):
     """Reduce and label one space, which comes in a tuple: see `skspc._workers.run_elsewhere`."""
-    (space,) = boxed_space
+    (space,) = space_in_tuple
     embedding = reduce_space(space, settings.reducer, seed, settings.device)
     return embedding, label_embedding(embedding, settings.clusterer, n_clusters, seed)
 
 
-def _label(boxed_embedding, clusterer, n_clusters, seed):
-    (embedding,) = boxed_embedding
+def _label(embedding_in_tuple, clusterer, n_clusters, seed):
+    (embedding,) = embedding_in_tuple
     return label_embedding(embedding, clusterer, n_clusters, seed)
 
 

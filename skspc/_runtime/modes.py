@@ -62,7 +62,7 @@ def reproducible(device):
 
 
 @contextmanager
-def own_torch_modes():
+def ordinary_torch_modes():
     """Compute in torch's ordinary modes, whatever the caller's: no_grad, inference, autocast, another default device.
 
     These are modes of the thread, and its own again afterwards; so are those of `float32_as_it_is`, which are the
