@@ -125,7 +125,7 @@ def test_without_a_stream_there_is_silence(name, is_notebook, is_closed, monkeyp
     monkeypatch.setattr(sys, name, stream)
     with Reporter(1, 8) as reporter:
         reporter.stage("pretraining")
-        reporter.after_round([ROW])
+        reporter.after_round([ROW], LABELS)
         reporter.resumed([ROW])
     if name == "stdout" and not is_notebook:
         assert capsys.readouterr().err == ""
@@ -138,7 +138,7 @@ def test_a_stream_that_closes_in_between_ends_no_fit():
     reporter = Reporter(1, 8, sink=sink)
     reporter.stage("pretraining")
     sink.close()
-    reporter.after_round([ROW])
+    reporter.after_round([ROW], LABELS)
 
 
 def test_the_bar_is_closed_after_an_error(monkeypatch):

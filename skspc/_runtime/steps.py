@@ -15,6 +15,7 @@ import torch
 from .memory import cuda_memory_lock
 
 BLOCK = 16  # values of float32 in the widest vector of a CPU
+LARGEST_RATE = 1e37  # ten times as much is no float32; members diverge at far less
 WARM_UP_STEPS = 3  # run before one is recorded: libraries and optimiser then have what they keep
 TORCH_VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
 LAZY_GENERATORS = (2, 14)  # from which a graph finds the generators that it draws from
@@ -58,6 +59,7 @@ def adam_step(batch_losses, parameters, learning_rate, device, precision, n_memb
     is_whole = [device.type != "cpu" or parameter.numel() // n_members % BLOCK == 0 for parameter in parameters]
     whole: dict[str, Any] = {"params": list(compress(parameters, is_whole)), "fused": device.type in ("cpu", "cuda")}
     others: dict[str, Any] = {"params": [each for each, holds in zip(parameters, is_whole, strict=True) if not holds]}
+    others["lr"] = min(learning_rate, LARGEST_RATE)
     optimiser = torch.optim.Adam(
         [whole, others],
         lr=learning_rate,
