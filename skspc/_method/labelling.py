@@ -68,7 +68,7 @@ def cluster_spaces(latents, n_clusters, settings, seed, diverged=()):
 
 
 def _reduce_and_label(boxed_space, settings, n_clusters, seed):
-    """Reduce and label one space, which comes in a tuple: see `skspc._workers.run_elsewhere`."""
+    """Reduce and label one space, which comes in a tuple: see `skspc._runtime.jobs.run_elsewhere`."""
     (space,) = boxed_space
     embedding = reduce_space(space, settings.reducer, seed, settings.device)
     return embedding, label_embedding(embedding, settings.clusterer, n_clusters, seed)
@@ -82,7 +82,7 @@ def _label(boxed_embedding, clusterer, n_clusters, seed):
 def reduce_space(space, reducer, seed, device):
     """Reduce one latent space (N, m) by a copy of the reducer: (N, d).
 
-    The copy has the seed as its ``random_state``, and the device as its ``device`` where that is "auto".
+    The copy has the seed as its ``random_state``, if it has one, and the device as its ``device`` if that is "auto".
     """
     if reducer is None:
         return space
@@ -100,7 +100,7 @@ def reduce_space(space, reducer, seed, device):
 def label_embedding(embedding, clusterer, n_clusters, seed):
     """Cluster one reduced space (N, d) by a copy of the clusterer, its ``n_clusters`` and ``random_state`` set.
 
-    Labels (N,) are 0, 1, ... without gaps; the clusterer's negative ones are ``NOISE``.
+    It may lack either. Labels (N,) are 0, 1, ... without gaps; the clusterer's negative ones are ``NOISE``.
     """
     labels = np.asarray(copy_clusterer(clusterer, n_clusters, seed).fit_predict(embedding))
     if labels.shape != (len(embedding),) or not np.issubdtype(labels.dtype, np.number):
