@@ -118,18 +118,7 @@ class Ensemble:
             group.reset_heads(n_clusters)
 
     def train(self, objective, plan):
-        """Lower an objective.
-
-        Parameters
-        ----------
-        objective : objective of `skspc._method.objectives`
-        plan : TrainingPlan
-
-        Returns
-        -------
-        losses : dict
-            Each loss of the objective, mean over the members and the last epoch.
-        """
+        """Lower an objective by a plan: a dict of its losses, each the mean over the members and the last epoch."""
         n_values = plan.batch_size * objective.row_size
         if is_distributed():
             jobs = [(group, replace(objective, X=None), plan) for group in self.groups]
@@ -145,15 +134,9 @@ class Ensemble:
         return _mean_losses([losses for _, losses in trained])
 
     def encode(self, X):
-        """Encode rows in evaluation mode, without noise.
+        """Encode rows (N, *input_shape) in evaluation mode, without noise: (K, N, m).
 
-        Parameters
-        ----------
-        X : ndarray of shape (N, *input_shape)
-
-        Returns
-        -------
-        latents : ndarray of shape (K, N, m), of X's dtype; float32 of bytes
+        Their dtype is that of the rows; float32 of bytes.
         """
         n_values = min(len(X), ROWS_PER_CHUNK) * X[0].size // 3  # a third of a step
         return self._ask_each(lambda group: group.encode(X), n_values)

@@ -23,13 +23,10 @@ def can_be_packed(ensemble):
 
 
 def pack_ensemble(ensemble):
-    """Describe an ensemble.
+    """Describe an ensemble as a dict.
 
-    Returns
-    -------
-    packed : dict
-        "network", of skspc, without any "auto"; "input_shape", "seed", "n_members", "n_clusters"; and "arrays", the
-        weights and buffers of all members by name, as ndarrays.
+    "network", of skspc, without any "auto"; "input_shape", "seed", "n_members", "n_clusters"; and "arrays", the weights
+    and buffers of all members by name, as ndarrays.
     """
     group = ensemble.groups[0]
     network = {
@@ -52,12 +49,7 @@ def unpack_groups(packed):
     """Build the groups of an ensemble again, on the CPU; the inverse of `pack_ensemble`.
 
     What ``packed`` claims is not believed: modules are built on torch's meta device, where sizes take no memory, and
-    each array must have the shape and dtype that it has there.
-
-    Raises
-    ------
-    ValueError
-        If values and arrays do not fit each other.
+    each array must have the shape and dtype that it has there, or a ValueError tells what does not fit.
     """
     network, arrays, n_members = packed["network"], packed["arrays"], packed["n_members"]
     settings = network, packed["input_shape"], packed["seed"], packed["n_clusters"]

@@ -22,21 +22,9 @@ class TrainingPlan:
 
 
 def plan_training(n_rows, epochs, min_steps, batch_size, learning_rate) -> TrainingPlan:
-    """Fix epochs and batch size for ``n_rows`` rows.
+    """Fix epochs and batch size for ``n_rows`` rows, with ``min_steps`` at least: few rows make an epoch too short.
 
-    Parameters
-    ----------
-    n_rows : int
-    epochs : int
-    min_steps : int
-        Optimiser steps at least: with few rows an epoch is too short to count by.
-    batch_size : int or "auto"
-        "auto" is the power of two next below a sixteenth of the rows, between 32 and 256.
-    learning_rate : float
-
-    Returns
-    -------
-    plan : TrainingPlan
+    Batch size "auto" is the power of two next below a sixteenth of the rows, between 32 and 256.
     """
     if batch_size == "auto":
         batch_size = 2 ** int(np.clip(np.log2(max(n_rows, 1) / 16), 5, 8))

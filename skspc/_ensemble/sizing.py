@@ -15,18 +15,7 @@ MEASURED_ROWS = 2
 
 
 def bytes_of_member(network, input_shape, batch_size):
-    """Estimate the memory that one member takes in training, from one pass over two rows on the CPU.
-
-    Parameters
-    ----------
-    network : object with ``build(input_shape, generators)``
-    input_shape : tuple
-    batch_size : int
-
-    Returns
-    -------
-    n_bytes : int
-    """
+    """Estimate the memory that one member takes in training, from one pass over two rows on the CPU."""
     autoencoder = network.build(input_shape, [torch.Generator().manual_seed(0)])
     saved = {}
 
@@ -45,21 +34,7 @@ def bytes_of_member(network, input_shape, batch_size):
 
 
 def members_at_once(n_members, n_devices, n_bytes, free):
-    """Largest group of members, when they are dealt to devices and must fit into each one's free memory.
-
-    Parameters
-    ----------
-    n_members, n_devices : int
-    n_bytes : int
-        Of one member.
-    free : int
-        Bytes free on the device that has the least.
-
-    Returns
-    -------
-    size : int
-        At least 1.
-    """
+    """Largest group of members, each of ``n_bytes``, dealt to devices of which each has ``free`` bytes; 1 at least."""
     of_each_device = -(-n_members // n_devices)
     return max(1, min(of_each_device, int(USABLE_SHARE * free) // n_bytes))
 
@@ -67,16 +42,7 @@ def members_at_once(n_members, n_devices, n_bytes, free):
 def members_per_cpu_group(n_members, n_batch_values, n_threads):
     """Members in a group on the CPU: few, so that all threads have groups to work at.
 
-    Parameters
-    ----------
-    n_members : int
-    n_batch_values : int
-        Input values in one member's batch.
-    n_threads : int
-
-    Returns
-    -------
-    size : int
+    ``n_batch_values`` are the input values in one member's batch.
     """
     of_short_steps = n_batch_values <= SHORT_STEP and n_members > 2 * MEMBERS_OF_SHORT_STEPS
     most = MEMBERS_OF_SHORT_STEPS if of_short_steps else MEMBERS_PER_CPU_GROUP

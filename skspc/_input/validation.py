@@ -19,24 +19,10 @@ MISSING = {"NoneType": "None", "NAType": "pandas.NA", "NaTType": "pandas.NaT"}  
 
 
 def flatten_images(X):
-    """Flatten images to rows, and tell their shape.
+    """Flatten images (N, H, W) or (N, C, H, W) to rows (N, C*H*W), and tell their shape (C, H, W).
 
-    Parameters
-    ----------
-    X : array-like
-        Images of shape (N, H, W) or (N, C, H, W), or anything else.
-
-    Returns
-    -------
-    X : array or frame
-        Of shape (N, C*H*W) for images, else as it came.
-    image_shape : tuple (C, H, W) or None
-        None where X was no array of images.
-
-    Raises
-    ------
-    ValueError
-        If X is no array, has more than four dimensions, or holds arrays or missing values as objects.
+    Anything else stays as it came, and its shape is None. A ValueError refuses what is no array, has more than four
+    dimensions, or holds arrays or missing values as objects.
     """
     X = as_array(X)
     shape = tuple(X.shape)
@@ -97,24 +83,9 @@ def full_image_shape(shape):
 
 
 def check_image_shape(image_shape, implied, n_features):
-    """Settle the shape of an image.
+    """Settle the shape (C, H, W) of an image, or None, by the parameter and the shape implied by X, (C, H, W) or None.
 
-    Parameters
-    ----------
-    image_shape : tuple or None
-        The parameter.
-    implied : tuple (C, H, W) or None
-        The shape that X came in.
-    n_features : int
-
-    Returns
-    -------
-    shape : tuple (C, H, W) or None
-
-    Raises
-    ------
-    ValueError
-        If the two differ, or the pixels are not as many as features.
+    A ValueError tells if the two differ, or the pixels are not as many as features.
     """
     if image_shape is None:
         return implied
@@ -139,19 +110,10 @@ def check_image_shape(image_shape, implied, n_features):
 
 
 def choose_network(network, image_shape):
-    """Return the network's settings and the shape in which it takes a row.
+    """Return a network's settings, for a name or an instance and rows that are images (C, H, W), or vectors (None).
 
-    Parameters
-    ----------
-    network : {"auto", "conv", "mlp"} or object with ``build`` and ``noise``
-    image_shape : tuple (C, H, W) or None
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or a convolutional network has no image or too small a one.
-    TypeError
-        If an object has no ``build`` or ``noise``.
+    A ValueError refuses an unknown name, and convolution of no image or too small a one; a TypeError, an object without
+    ``build`` or ``noise``.
     """
     if isinstance(network, str):
         if network == "auto":
@@ -215,12 +177,8 @@ def from_torch(X):
 def as_numbers(X) -> np.ndarray:
     """Make rows numbers that torch has: objects, and floats wider than 64 bits, become float64.
 
-    The padding bytes of wide floats would tell equal rows apart.
-
-    Raises
-    ------
-    ValueError
-        If X holds times, what is no number, or numbers beyond float64.
+    The padding bytes of wide floats would tell equal rows apart. A ValueError refuses times, what is no number, and
+    numbers beyond float64.
     """
     if X.dtype.kind in "mM":
         raise ValueError(f"X has type {X.dtype}, and times are no features. Pass numbers, e.g. X.astype('int64').")

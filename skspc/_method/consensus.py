@@ -37,12 +37,7 @@ class Consensus:
 
 
 def contingency(labels, reference, n_clusters):
-    """Count how often two labellings give a row the pair (i, j); rows with noise are left out.
-
-    Returns
-    -------
-    counts : ndarray of shape (n_clusters, n_clusters)
-    """
+    """Count how often two labellings (N,) give a row the pair (i, j), noise left out: (n_clusters, n_clusters)."""
     both = (labels != NOISE) & (reference != NOISE)
     pairs = labels[both] * n_clusters + reference[both]
     return np.bincount(pairs, minlength=n_clusters**2).reshape(n_clusters, n_clusters)
@@ -51,12 +46,7 @@ def contingency(labels, reference, n_clusters):
 def match_labels(labels, reference, n_clusters):
     """Find the renaming of ``labels`` that matches ``reference`` on most rows (Hungarian algorithm).
 
-    Returns
-    -------
-    mapping : ndarray of shape (n_clusters,)
-        A permutation: label ``i`` becomes ``mapping[i]``.
-    n_matched : int
-        Rows on which the two then agree.
+    Returned are a permutation (n_clusters,), by which label i becomes ``mapping[i]``, and the number of rows matched.
     """
     counts = contingency(labels, reference, n_clusters)
     rows, mapping = linear_sum_assignment(counts, maximize=True)
@@ -64,35 +54,16 @@ def match_labels(labels, reference, n_clusters):
 
 
 def align_labels(labels, reference, n_clusters):
-    """Rename ``labels`` to match ``reference`` on most rows; noise stays noise.
-
-    Parameters
-    ----------
-    labels, reference : ndarray of shape (N,)
-    n_clusters : int
-
-    Returns
-    -------
-    aligned : ndarray of shape (N,)
-    """
+    """Rename ``labels`` (N,) to match ``reference`` (N,) on most rows; noise stays noise."""
     mapping, _ = match_labels(labels, reference, n_clusters)
     return np.where(labels == NOISE, NOISE, mapping[labels])
 
 
 def reference_labelling(labellings, n_clusters):
-    """Choose the labelling that agrees most with the others, on the mean over them.
+    """Choose the one of the labellings (L, N) that agrees most with the others, on the mean over them: its index.
 
-    The choice does not depend on the order of the labellings: ties go to the one with less noise, then
-    to the one whose labels, renamed by first appearance, come first in lexicographic order.
-
-    Parameters
-    ----------
-    labellings : ndarray of shape (L, N)
-    n_clusters : int
-
-    Returns
-    -------
-    index : int
+    The choice does not depend on the order of the labellings: ties go to the one with less noise, then to the one whose
+    labels, renamed by first appearance, come first in lexicographic order.
     """
     n_labellings = len(labellings)
     matched = np.zeros((n_labellings, n_labellings), dtype=np.int64)
@@ -117,24 +88,11 @@ def _by_first_appearance(labels):
 
 
 def vote(aligned, reference, n_clusters):
-    """Give every row its most common label over aligned labellings.
+    """Give every row its most common label over aligned labellings (L, N): labels (N,), and votes (N,) for them.
 
-    Ties go to the reference's label if it is among the tied, else to the smallest. A label that the vote
-    leaves without rows takes back its rows of the reference.
-
-    Parameters
-    ----------
-    aligned : ndarray of shape (L, N)
-    reference : int
-        Index of the reference labelling, which has every label.
-    n_clusters : int
-
-    Returns
-    -------
-    labels : ndarray of shape (N,)
-        ``NOISE`` where no labelling gave a vote.
-    votes : ndarray of shape (N,)
-        Votes for that label.
+    Ties go to the label of the reference, an index, if it is among the tied, else to the smallest. A label that the
+    vote leaves without rows takes back its rows of the reference, which has every label. ``NOISE`` is where no
+    labelling gave a vote.
     """
     rows = np.arange(aligned.shape[1])
     counts = np.stack([(aligned == label).sum(axis=0) for label in range(n_clusters)], axis=1)  # (N, C)
@@ -165,19 +123,10 @@ def _refill_emptied(labels, reference, n_clusters):
 
 
 def find_consensus(labellings, n_clusters, previous=None):
-    """Align labellings and put them to the vote: the function Gamma of the paper's Eq. (1).
+    """Align labellings (L, N) and put them to the vote: the function Gamma of the paper's Eq. (1).
 
-    Parameters
-    ----------
-    labellings : ndarray of shape (L, N)
-        At least one, each with exactly ``n_clusters`` labels.
-    n_clusters : int
-    previous : ndarray of shape (N,), optional
-        Labels of an earlier round, whose names are kept as far as the clusters are the same.
-
-    Returns
-    -------
-    consensus : Consensus
+    Each labelling has exactly ``n_clusters`` labels. Names are kept of ``previous``, labels (N,) of an earlier round,
+    as far as the clusters are the same.
     """
     # Names by first appearance, so that no tie is settled by the names that a clusterer happened to give.
     labellings = np.stack([_by_first_appearance(labels) for labels in labellings])
@@ -191,19 +140,9 @@ def find_consensus(labellings, n_clusters, previous=None):
 
 
 def select_agreed(votes, n_labellings, min_agreement):
-    """Mark the rows whose label got at least ``min_agreement`` of the votes of ``n_labellings``.
+    """Mark the rows (N,) with at least ``min_agreement`` of the votes of ``n_labellings``, never one without votes.
 
-    Parameters
-    ----------
-    votes : ndarray of shape (N,)
-    n_labellings : int
-    min_agreement : float
-        1.0 asks for a unanimous vote, as the paper does.
-
-    Returns
-    -------
-    agreed : ndarray of shape (N,), bool
-        Never a row without votes.
+    1.0 asks for a unanimous vote, as the paper does.
     """
     # The small slack keeps 0.9 * 10 votes from asking for 10 in floating point.
     return (votes > 0) & (votes >= min_agreement * n_labellings - 1e-9)

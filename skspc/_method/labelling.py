@@ -44,22 +44,10 @@ def n_spaces(n_members, concatenate):
 
 
 def cluster_spaces(latents, n_clusters, settings, seed, diverged=()):
-    """Label every member's latents and, for several members, all latents side by side.
+    """Label every member's latents (K, N, m) and, for several members, all latents side by side.
 
-    Parameters
-    ----------
-    latents : ndarray of shape (K, N, m)
-    n_clusters : int or "auto"
-        With "auto", each space is labelled with the number of clusters that most of them have.
-    settings : RoundSettings
-    seed : int
-    diverged : set of int
-        Members left out.
-
-    Returns
-    -------
-    labellings : dict of ndarray of shape (N,)
-        By space: 0..K-1 for the members, K for all latents side by side.
+    With n_clusters "auto", each space is labelled with the number of clusters that most of them have. Members in
+    ``diverged`` are left out. Labels (N,) are returned by space: 0..K-1 for the members, K for all side by side.
     """
     spaces = {member: latents[member] for member in range(len(latents)) if member not in diverged}
     if settings.concatenate and len(spaces) > 1:
@@ -80,7 +68,7 @@ def cluster_spaces(latents, n_clusters, settings, seed, diverged=()):
 
 
 def _reduce_and_label(space_in_tuple, settings, n_clusters, seed):
-    """Reduce and label one space, which comes in a tuple: see `skspc._workers.run_elsewhere`."""
+    """Reduce and label one space, which comes in a tuple: see `skspc._runtime.jobs.run_elsewhere`."""
     (space,) = space_in_tuple
     embedding = reduce_space(space, settings.reducer, seed, settings.device)
     return embedding, label_embedding(embedding, settings.clusterer, n_clusters, seed)
@@ -92,20 +80,9 @@ def _label(embedding_in_tuple, clusterer, n_clusters, seed):
 
 
 def reduce_space(space, reducer, seed, device):
-    """Reduce one latent space by a copy of the reducer.
+    """Reduce one latent space (N, m) by a copy of the reducer: (N, d).
 
-    Parameters
-    ----------
-    space : ndarray of shape (N, m)
-    reducer : object with ``fit_transform``, or None
-    seed : int
-        For a reducer with the parameter ``random_state``.
-    device : torch.device
-        For a reducer with a parameter ``device`` that is "auto".
-
-    Returns
-    -------
-    embedding : ndarray of shape (N, d)
+    The copy has the seed as its ``random_state``, if it has one, and the device as its ``device`` if that is "auto".
     """
     if reducer is None:
         return space
@@ -121,22 +98,9 @@ def reduce_space(space, reducer, seed, device):
 
 
 def label_embedding(embedding, clusterer, n_clusters, seed):
-    """Cluster one reduced space by a copy of the clusterer.
+    """Cluster one reduced space (N, d) by a copy of the clusterer, its ``n_clusters`` and ``random_state`` set.
 
-    Parameters
-    ----------
-    embedding : ndarray of shape (N, d)
-    clusterer : object with ``fit_predict``
-        Negative labels are noise.
-    n_clusters : int or "auto"
-        For a clusterer with such a parameter.
-    seed : int
-        For a clusterer with the parameter ``random_state``.
-
-    Returns
-    -------
-    labels : ndarray of shape (N,), int
-        0, 1, ... without gaps; ``NOISE`` for noise.
+    It may lack either. Labels (N,) are 0, 1, ... without gaps; the clusterer's negative ones are ``NOISE``.
     """
     labels = np.asarray(copy_clusterer(clusterer, n_clusters, seed).fit_predict(embedding))
     if labels.shape != (len(embedding),) or not np.issubdtype(labels.dtype, np.number):
@@ -151,20 +115,7 @@ def label_embedding(embedding, clusterer, n_clusters, seed):
 
 
 def keep_exact(found, n_clusters, n_tried):
-    """Keep the labellings with exactly ``n_clusters`` clusters.
-
-    Parameters
-    ----------
-    found : dict of ndarray of shape (N,)
-        By space.
-    n_clusters : int
-    n_tried : int
-        Spaces of the round, found or not.
-
-    Returns
-    -------
-    labellings : Labellings
-    """
+    """Keep the labellings, found by space, with exactly ``n_clusters`` clusters, of ``n_tried`` spaces of the round."""
     counts = {i: int(labels.max()) + 1 for i, labels in found.items()}
     spaces = [i for i, count in counts.items() if count == n_clusters]
     left_out = []

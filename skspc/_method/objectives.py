@@ -67,12 +67,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class Reconstruction(Objective):
-    """Pretraining: ||g(f(x)) - x||.
-
-    Attributes
-    ----------
-    X : ndarray of shape (N, *input_shape)
-    """
+    """Pretraining on X (N, *input_shape): ||g(f(x)) - x||."""
 
     stage: int = PRETRAINING_STAGE
 
@@ -131,14 +126,7 @@ class PseudoLabels(Objective):
 
 @dataclass(frozen=True)
 class Heads(Objective):
-    """Classifiers on frozen latents: CE(h(z), c); rows that are noise are left out.
-
-    Attributes
-    ----------
-    X : ndarray of shape (K, N, m)
-        Latents z.
-    c : ndarray of shape (N,), int
-    """
+    """Classifiers on frozen latents X (K, N, m): CE(h(z), c), with labels c (N,); rows that are noise are left out."""
 
     c: Any
     stage: int = HEADS_STAGE

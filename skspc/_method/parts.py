@@ -43,18 +43,9 @@ def count_parameter(clusterer):
 def check_parts(clusterer, reducer, n_clusters, device):
     """Check that clusterer and reducer can serve, before anything is trained.
 
-    Warns
-    -----
-    UserWarning
-        If the clusterer was given another number, which will be replaced.
-
-    Raises
-    ------
-    TypeError
-        If one cannot be copied or set up.
-    ValueError
-        If one of their own parameters is out of its range; if ``n_clusters`` is "auto" and the clusterer does not find
-        the number itself.
+    A warning tells of a number that the clusterer was given and that will be replaced. A TypeError refuses one that
+    cannot be copied or set up; a ValueError, a parameter of its own out of its range, and a clusterer that does not
+    find the number itself where ``n_clusters`` is "auto".
     """
     _check_count(clusterer, n_clusters)
     copies = {"clusterer": (clusterer, lambda: copy_clusterer(clusterer, n_clusters, 0))}

@@ -10,20 +10,9 @@ from .consensus import select_agreed
 
 
 def pseudo_labels(consensus, spaces, n_members, settings):
-    """Choose what each member trains on.
+    """Choose what each member trains on: targets (K, N), int, and which rows of them are selected (K, N), bool.
 
-    Parameters
-    ----------
-    consensus : Consensus
-    spaces : list of int
-        The space of each aligned labelling.
-    n_members : int
-    settings : RoundSettings
-
-    Returns
-    -------
-    targets : ndarray of shape (K, N), int
-    selected : ndarray of shape (K, N), bool
+    ``spaces`` are those of the consensus's aligned labellings.
     """
     targets = np.tile(consensus.labels, (n_members, 1))
     if settings.selection == "own":
@@ -38,20 +27,10 @@ def pseudo_labels(consensus, spaces, n_members, settings):
 
 
 def draw_samples(selected, max_samples, seed):
-    """Keep a random share of the rows that each member trains on, drawn for each by itself.
+    """Keep a random share, or number, of the rows selected (K, N) that each member trains on, drawn for each by itself.
 
-    Members that have not seen a wrong pseudo-label have not memorised it, and can vote against it.
-
-    Parameters
-    ----------
-    selected : ndarray of shape (K, N), bool
-    max_samples : int or float
-        Rows, or share of the selected rows; at least one row.
-    seed : int
-
-    Returns
-    -------
-    drawn : ndarray of shape (K, N), bool
+    Members that have not seen a wrong pseudo-label have not memorised it, and can vote against it. One row at least is
+    kept.
     """
     drawn = np.zeros_like(selected)
     for member, rows in enumerate(map(np.flatnonzero, selected)):
@@ -62,19 +41,7 @@ def draw_samples(selected, max_samples, seed):
 
 
 def reconstructed_rows(selected, reconstruction):
-    """Rows that each member trains by reconstruction.
-
-    Parameters
-    ----------
-    selected : ndarray of shape (K, N), bool
-        Rows trained on their pseudo-label.
-    reconstruction : {"unagreed", "all", "none"}
-
-    Returns
-    -------
-    reconstructed : ndarray of shape (K, N), bool, or None
-        None is no row.
-    """
+    """Rows (K, N) that each member trains by reconstruction, given those with a pseudo-label; None is no row."""
     if reconstruction == "none":
         return None
     return ~selected if reconstruction == "unagreed" else np.ones_like(selected)

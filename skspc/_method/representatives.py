@@ -7,28 +7,12 @@ from sklearn.utils import Bunch
 
 
 def rank_representatives(labels, scores, n):
-    """Choose the surest and the most doubtful rows of each cluster.
+    """Choose n rows at most of each kind, the surest and the most doubtful of each cluster of labels (N,) but noise.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (N,), int
-        Rows with negative labels are in no cluster.
-    scores : sequence of ndarray of shape (N,)
-        How sure a row is; each score settles the ties of those before it, and the row's index the last ones.
-    n : int
-        Rows of each kind at most.
-
-    Returns
-    -------
-    representatives : Bunch
-        ``clusters`` (C,) is the labels that occur, in order. ``sure`` and ``doubtful`` hold an array of row indices for
-        each: the surest first, and the most doubtful first. A cluster of fewer than 2 n rows is halved, so that no row
-        is both.
-
-    Raises
-    ------
-    ValueError
-        If n is not a whole number of at least 1.
+    Each of the scores, sequences (N,) of how sure a row is, settles the ties of those before it, and the row's index
+    the last ones. ``clusters`` (C,) is the labels that occur, in order; ``sure`` and ``doubtful`` hold an array of row
+    indices for each: the surest first, and the most doubtful first. A cluster of fewer than 2 n rows is halved, so that
+    no row is both. A ValueError refuses n if it is not a whole number of at least 1.
     """
     if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
         raise ValueError(f"n={n!r} must be a whole number of rows, at least 1.")

@@ -17,24 +17,11 @@ from .pseudo_labels import draw_samples, pseudo_labels, reconstructed_rows
 
 
 def run_rounds(X, ensemble, n_clusters, settings, reporter, checkpoints):
-    """Run the whole method.
+    """Run the whole method on distinct rows X (N, *input_shape), more than clusters: scaled, or the bytes of images.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, *input_shape)
-        Distinct rows, more than clusters: scaled, or the bytes of images.
-    ensemble : Ensemble
-        New. Afterwards it has the encoders of the best round, and heads trained on its consensus.
-    n_clusters : int or "auto"
-    settings : RoundSettings
-    reporter : Reporter
-        Told of each stage; asked after each round whether to stop.
-    checkpoints : Checkpoints
-        Where progress is written after pretraining and each round, and read from at the start.
-
-    Returns
-    -------
-    result : RoundsResult
+    The new ensemble has the encoders of the best round afterwards, and heads trained on its consensus. The reporter is
+    told of each stage and asked after each round whether to stop; checkpoints are written after pretraining and each
+    round, and read from at the start.
     """
     ended_by = "itself"
     progress: Progress | None = None
@@ -131,13 +118,7 @@ def _cluster(X, ensemble, progress, settings):
 
 
 def without_vote(latents, diverged):
-    """Members without a vote in this round, those whose training diverged: a set of int.
-
-    Raises
-    ------
-    TrainingDiverged
-        If that is all of them.
-    """
+    """Members without a vote in this round, those whose training diverged; TrainingDiverged if that is all of them."""
     diverged = {*diverged, *np.flatnonzero(~np.isfinite(latents).all(axis=(1, 2))).tolist()}
     if len(diverged) == len(latents):
         raise TrainingDiverged(

@@ -28,22 +28,8 @@ VOTES = ("consensus", "best")
 def checkpoint_key(X, parameters, circumstances):
     """Name the fits that may go on where another stopped: the same rows, parameters and circumstances.
 
-    Parameters
-    ----------
-    X : ndarray
-    parameters : dict
-        Of the estimator.
-    circumstances : dict
-        What else the labels depend on.
-
-    Returns
-    -------
-    key : str
-
-    Raises
-    ------
-    TypeError
-        If a parameter has no hash that is the same in another process.
+    Circumstances are what else the labels depend on. A TypeError tells of a parameter that has no hash that is the same
+    in another process.
     """
     hashes = {name: _hash_parameter(name, value) for name, value in parameters.items()}
     versions = {library: version(library) for library in LIBRARIES}
@@ -61,19 +47,9 @@ def _hash_parameter(name, value):
 
 
 class Checkpoints:
-    """The checkpoints of one fit, in a folder of its own; none at all where ``folder`` is None.
+    """The checkpoints of one fit, in a folder of its own inside ``folder``, named by the key of `checkpoint_key`.
 
-    Parameters
-    ----------
-    folder : path-like or None
-        ``~`` is expanded.
-    key : str, optional
-        Of `checkpoint_key`: the name of the fit's own folder.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be made.
+    There are none at all where ``folder`` is None; ``~`` is expanded. An OSError tells if the folder cannot be made.
     """
 
     def __init__(self, folder, key=""):

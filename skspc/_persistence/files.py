@@ -18,24 +18,10 @@ def os_errors(what, path):
 
 
 def find_place(path):
-    """Find the place that a path names: ``~`` is expanded, and links are followed, those to nothing too.
+    """Find the place that a path names, and its os.stat_result, or None where nothing is.
 
-    Nothing else of the path is simplified: what the system refuses, such as ``file/../other``, stays refused.
-
-    Parameters
-    ----------
-    path : str, bytes or path-like
-
-    Returns
-    -------
-    place : str
-    found : os.stat_result or None
-        Of what is there.
-
-    Raises
-    ------
-    OSError, ValueError
-        If nothing can be there.
+    ``~`` is expanded, and links are followed, those to nothing too. Nothing else of the path is simplified: what the
+    system refuses, such as ``file/../other``, stays refused, by an OSError or ValueError.
     """
     place = os.path.expanduser(os.fsdecode(path))
     try:
@@ -62,20 +48,9 @@ def find_file(path):
 def write_atomically(path, data, what):
     """Write a file whole or not at all: what stood there stays until the new one is on the disk.
 
-    A file that is replaced leaves its mode, and its owner and group where that is allowed, to the new one.
-
-    Parameters
-    ----------
-    path : str, bytes or path-like
-        ``~`` is expanded. Of a link the target is written; the link stays.
-    data : bytes
-    what : str
-        What it is, for the message of an error.
-
-    Raises
-    ------
-    OSError
-        Of the kind at hand (no such folder, no regular file, no permission, no space left), naming ``path``.
+    A file that is replaced leaves its mode, and its owner and group where that is allowed, to the new one. ``~`` is
+    expanded; of a link the target is written, and the link stays. An OSError of the kind at hand (no such folder, no
+    regular file, no permission, no space left) names ``path``, and ``what`` was to be written.
     """
     with os_errors(f"{what} was not saved", path):
         place, found = find_file(path)

@@ -74,10 +74,7 @@ def load_model(cls, path):
 def encode(value, name):
     """Turn a value into what JSON holds; every JSON object is one ``{type: content}``.
 
-    Raises
-    ------
-    TypeError
-        For an object that only code named by the file could build again; ``name`` is the parameter it belongs to.
+    A TypeError names the parameter whose object only code named by the file could build again.
     """
     if value is None or type(value) in (bool, int, float, str):
         return value

@@ -17,17 +17,7 @@ def to_numpy(tensor):
 
 
 def place_rows(X, device):
-    """Rows where batches are taken from: on the device if they fit there, else where they are.
-
-    Parameters
-    ----------
-    X : ndarray of shape (N, *input_shape)
-    device : torch.device
-
-    Returns
-    -------
-    X : ndarray or tensor
-    """
+    """Rows X (N, *input_shape) where batches are taken from: on the device if they fit there, else where they are."""
     if device.type == "cpu":
         return X
     free = free_memory(device)
@@ -35,18 +25,9 @@ def place_rows(X, device):
 
 
 def take_rows(X, index, device):
-    """Take rows as a batch for a network.
+    """Take rows of X, of `place_rows`, as a floating batch (*index.shape, *input_shape) on the device.
 
-    Parameters
-    ----------
-    X : ndarray or tensor of shape (N, *input_shape)
-        Of `place_rows`. Bytes are images, and are scaled from 0..255 to [-1, 1].
-    index : tensor of int, or slice
-    device : torch.device
-
-    Returns
-    -------
-    batch : tensor of shape (*index.shape, *input_shape), floating, on the device
+    Bytes are images, and are scaled from 0..255 to [-1, 1].
     """
     if isinstance(X, np.ndarray):
         batch = to_tensor(X[index if isinstance(index, slice) else to_numpy(index)], device)
@@ -56,18 +37,9 @@ def take_rows(X, index, device):
 
 
 def distinct_rows(X):
-    """Find the distinct rows, in the order of their first appearance.
+    """Find the distinct rows of X (N, n_features), in the order of their first appearance.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, n_features)
-
-    Returns
-    -------
-    first : ndarray of shape (n_distinct,)
-        Index of the first of each.
-    inverse : ndarray of shape (N,)
-        Which distinct row each row is.
+    Returned are the index of the first of each (n_distinct,), and which distinct row each row is (N,).
     """
     # Adding zero makes -0.0 and 0.0 one value; as bytes they would differ.
     keys = np.ascontiguousarray(X + X.dtype.type(0) if X.dtype.kind == "f" else X)

@@ -6,21 +6,9 @@ BFLOAT16_CAPABILITY = (8, 0)  # of a CUDA device (Ampere and later)
 
 
 def resolve_device(device):
-    """Return the torch device that ``device`` names.
+    """Return the torch device that a name stands for; "auto" is CUDA where it is available and the CPU elsewhere.
 
-    Parameters
-    ----------
-    device : str or torch.device
-        "auto" is CUDA where it is available and the CPU elsewhere.
-
-    Returns
-    -------
-    device : torch.device
-
-    Raises
-    ------
-    ValueError
-        If torch does not know the name, or the device is not on this machine.
+    A ValueError tells of a name that torch does not know, and of a device that is not on this machine.
     """
     if isinstance(device, str) and device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -58,15 +46,7 @@ def inference_device(device):
 def resolve_precision(precision, device):
     """Return the dtype of the products in training.
 
-    Parameters
-    ----------
-    precision : {"auto", "float32", "bfloat16"}
-        "auto" is bfloat16 on CUDA devices whose hardware has it, and float32 elsewhere: on the CPU it saves no time.
-    device : torch.device
-
-    Returns
-    -------
-    dtype : torch.dtype
+    "auto" is bfloat16 on CUDA devices whose hardware has it, and float32 elsewhere: on the CPU it saves no time.
     """
     if precision == "auto" and device.type == "cuda":
         capabilities = [torch.cuda.get_device_capability(each) for each in training_devices(device)]

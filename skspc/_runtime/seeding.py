@@ -8,35 +8,17 @@ WEIGHTS, BATCHES, NOISE_STREAM, LABELLING, HEADS, SAMPLES = range(6)
 
 
 def draw_seed(random_state):
-    """Draw the seed of one fit, at the cost of exactly one draw of ``random_state``.
+    """Draw the seed of one fit, in [0, 2**31 - 1), at the cost of exactly one draw of ``random_state``.
 
-    Parameters
-    ----------
-    random_state : None, int or numpy.random.RandomState
-        None stands for numpy's global generator, as everywhere in scikit-learn.
-
-    Returns
-    -------
-    seed : int
-        In ``[0, 2**31 - 1)``.
+    None stands for numpy's global generator, as everywhere in scikit-learn.
     """
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def derive_seed(seed, *path):
-    """Derive an independent seed for one use of ``seed``.
+    """Derive an independent seed for one use of ``seed``, told by a path of ints such as (LABELLING, round, space).
 
-    Parameters
-    ----------
-    seed : int
-        Seed of the fit.
-    *path : int
-        What the derived seed is for, e.g. ``(LABELLING, round, space)``.
-
-    Returns
-    -------
-    derived : int
-        In ``[0, 2**31)``: scikit-learn, umap-learn and torch all take it.
+    It is in [0, 2**31): scikit-learn, umap-learn and torch all take it.
     """
     sequence = np.random.SeedSequence(seed, spawn_key=path)
     return int(sequence.generate_state(1)[0] >> 1)

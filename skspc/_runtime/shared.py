@@ -7,16 +7,8 @@ from contextlib import ExitStack, contextmanager
 def shared_by_threads(context):
     """Make a context that overlapping threads share: the first to enter sets up, and the last to leave restores.
 
-    Parameters
-    ----------
-    context : callable
-        Returns a context manager, e.g. `warnings.catch_warnings`, of which threads that overlap would leave the
-        settings of one to the others, and to the caller.
-
-    Returns
-    -------
-    shared : callable
-        Returns a context manager.
+    ``context`` returns a context manager, e.g. `warnings.catch_warnings`, of which threads that overlap would leave the
+    settings of one to the others, and to the caller. What is returned does too.
     """
     lock, stack, n_entered = threading.Lock(), ExitStack(), 0
 

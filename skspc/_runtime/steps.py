@@ -24,26 +24,12 @@ LAZY_GENERATORS = (2, 14)  # from which a graph finds the generators that it dra
 def make_step(batch_losses, parameters, learning_rate, generators, precision=torch.float32, recorded=True):
     """Make what trains ``parameters`` on one batch by Adam.
 
-    Parameters
-    ----------
-    batch_losses : callable
-        Takes ``(*batch, generators=generators)``, all on one device; returns a dict of tensors (K,). Members' losses
-        are summed, so that each member trains as if alone.
-    parameters : iterable of tensor
-    learning_rate : float
-    generators : list of torch.Generator
-        Of whatever ``batch_losses`` draws, one a member.
-    precision : torch.dtype, default=torch.float32
-        Of the products.
-    recorded : bool, default=True
-        Whether the step is recorded on CUDA: ``batch_losses`` must then neither wait for a value nor copy between
-        devices.
+    ``batch_losses(*batch, generators=generators)`` returns a dict of tensors (K,); members' losses are summed, so that
+    each member trains as if alone. What it draws comes from the generators, one a member. If the step is to be recorded
+    on CUDA, it must neither wait for a value nor copy between devices. ``precision`` is of the products.
 
-    Returns
-    -------
-    step : callable
-        Takes the tensors of a batch, each of the same shape every time; returns the losses before the step, in tensors
-        that the next step may overwrite.
+    The step takes the tensors of a batch, each of the same shape every time, and returns the losses before it, in
+    tensors that the next step may overwrite.
     """
     device = generators[0].device
     step = adam_step(batch_losses, list(parameters), learning_rate, device, precision, len(generators))
@@ -82,13 +68,8 @@ def adam_step(batch_losses, parameters, learning_rate, device, precision, n_memb
 class RecordedStep:
     """A step that is recorded in one of its first calls, and replayed in the next ones.
 
-    Parameters
-    ----------
-    step : callable
-        Takes a list of tensors, and generators. What it does may depend on these and on tensors that stay where they
-        are: nothing else may change between calls.
-    generators : list of torch.Generator
-    recorder : CudaRecorder
+    It takes a list of tensors, and generators. What it does may depend on these and on tensors that stay where they
+    are: nothing else may change between calls.
     """
 
     def __init__(self, step, generators, recorder):
@@ -158,12 +139,8 @@ class CudaRecorder:
     def record(self, function, generators):
         """Record the function, which takes no effect by that, and may draw from the generators.
 
-        Returns
-        -------
-        replay : callable
-            Does again, on the same memory, what the function does.
-        returned : object
-            What the function returned; its tensors have values once it has been replayed.
+        Returned are a function that does again, on the same memory, what it does, and what it returned, whose tensors
+        have values once it has been replayed.
         """
         with cuda_memory_lock, torch.cuda.device(self.device):
             graph = torch.cuda.CUDAGraph()

@@ -25,7 +25,7 @@ def cluster_sizes_to_try(largest, smallest):
 
 
 def cut_tree_exactly(tree, n_clusters, sizes):
-    """Read exactly ``n_clusters`` clusters off a tree.
+    """Read exactly ``n_clusters`` clusters off a tree: labels (N,), or None if it has no such cut.
 
     Excess of mass is tried at each min_cluster_size in turn, and the leaves of the condensed tree at the largest size
     at which there are ``n_clusters`` of them; the larger size counts, and no more than half of the rows may be left as
@@ -34,18 +34,6 @@ def cut_tree_exactly(tree, n_clusters, sizes):
     components have one of these sizes, the one where they cover most rows. If there is none, merges at one distance
     count one by one (mutual reachability has many of these) and, with few rows a cluster, a component may be a single
     row.
-
-    Parameters
-    ----------
-    tree : ndarray of shape (N - 1, 4)
-    n_clusters : int
-    sizes : list of int
-        Values for min_cluster_size, in the order in which they are tried.
-
-    Returns
-    -------
-    labels : ndarray of shape (N,) or None
-        ``NOISE`` for rows in no cluster. None if the tree has no such cut.
     """
     for labels in selections(tree, n_clusters, sizes):
         if labels.max() + 1 == n_clusters and coverage(labels) >= _MIN_COVERAGE:
@@ -126,13 +114,9 @@ def _select(tree, min_cluster_size, method):
 
 
 def widest_cut(tree, n_clusters, min_cluster_size, split_ties=False):
-    """Cut where exactly ``n_clusters`` components of at least ``min_cluster_size`` rows cover most rows.
+    """Cut where exactly ``n_clusters`` components of at least ``min_cluster_size`` rows cover most rows: (N,), or None.
 
     Merges at one distance are one level of the tree, unless ``split_ties``: then the tree's order of them counts.
-
-    Returns
-    -------
-    labels : ndarray of shape (N,) or None
     """
     n_rows = len(tree) + 1
     below = np.concatenate([np.ones(n_rows), tree[:, 3]])  # rows below each node

@@ -8,9 +8,36 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
+from .._docstrings import filled_in
 from ._hdbscan import HDBSCANCut
 from ._umap import UMAPReducer
 from ._wrapped import AgglomerativeClusterer, GaussianMixtureClusterer
+
+NAMED = """name : str
+    Not that of a built-in one. A name registered before is given to the new factory."""
+REGISTERED = """Raises
+------
+ValueError
+    For the name of a built-in one.
+TypeError
+    If the name is not a string, or the factory cannot be called."""
+FOUND = """Raises
+------
+ValueError
+    For an unknown name.
+TypeError
+    For an object without ``{method}``.
+ImportError
+    If a package offers the name and cannot be imported."""
+LISTED = """List the names that ``{kind}`` can be: built in, registered, and offered by installed packages.
+
+Returns
+-------
+names : list of str
+    Sorted."""
+SHARED = {"named": NAMED, "registered": REGISTERED, "found": FOUND, "listed": LISTED}
+of_clusterers = filled_in(**SHARED, kind="clusterer", method="fit_predict")
+of_reducers = filled_in(**SHARED, kind="reducer", method="fit_transform")
 
 BUILT_IN_CLUSTERERS: dict[str, Callable[[], Any]] = {
     "hdbscan": HDBSCANCut,
@@ -37,16 +64,9 @@ Part = TypeVar("Part")
 
 
 class Registry(Generic[Part]):
-    """Factories by name.
+    """Factories by name, of a kind: a parameter of `SPCClustering`, whose instances must have a method.
 
-    Parameters
-    ----------
-    kind : str
-        What is registered, as users call it: the parameter of `SPCClustering`. Packages offer theirs as entry points
-        of the group ``skspc.<kind>s``.
-    method : str
-        What an instance must have.
-    built_in : dict of str to callable
+    Packages offer theirs as entry points of the group ``skspc.<kind>s``.
     """
 
     def __init__(self, kind: str, method: str, built_in: dict[str, Callable[[], Part]]) -> None:
@@ -131,24 +151,19 @@ _clusterers: Registry[Clusterer] = Registry("clusterer", "fit_predict", BUILT_IN
 _reducers: Registry[Reducer] = Registry("reducer", "fit_transform", BUILT_IN_REDUCERS)
 
 
+@of_clusterers
 def register_clusterer(name: str, factory: Callable[[], Clusterer]) -> None:
     """Let ``SPCClustering(clusterer=name)`` use a clusterer of one's own.
 
     Parameters
     ----------
-    name : str
-        Not that of a built-in one. A name registered before is given to the new factory.
+    {named}
     factory : callable
         Without arguments; returns an instance with ``fit_predict(Z)``: (N, d) to labels (N,), negative ones for noise.
         A class will do. If instances have ``n_clusters`` or ``n_components``, and ``random_state``, among their
         parameters (scikit-learn's ``get_params``), these are set.
 
-    Raises
-    ------
-    ValueError
-        For the name of a built-in one.
-    TypeError
-        If the name is not a string, or the factory cannot be called.
+    {registered}
 
     Examples
     --------
@@ -161,6 +176,7 @@ def register_clusterer(name: str, factory: Callable[[], Clusterer]) -> None:
     _clusterers.register(name, factory)
 
 
+@of_clusterers
 def get_clusterer(clusterer: str | Clusterer) -> Clusterer:
     """Return a new clusterer for a name, or the object itself once it has been checked.
 
@@ -172,14 +188,7 @@ def get_clusterer(clusterer: str | Clusterer) -> Clusterer:
     -------
     clusterer : object with ``fit_predict``
 
-    Raises
-    ------
-    ValueError
-        For an unknown name.
-    TypeError
-        For an object without ``fit_predict``.
-    ImportError
-        If a package offers the name and cannot be imported.
+    {found}
 
     Examples
     --------
@@ -190,13 +199,9 @@ def get_clusterer(clusterer: str | Clusterer) -> Clusterer:
     return _clusterers.get(clusterer)
 
 
+@of_clusterers
 def list_clusterers() -> list[str]:
-    """List the names that ``clusterer`` can be: built in, registered, and offered by installed packages.
-
-    Returns
-    -------
-    names : list of str
-        Sorted.
+    """{listed}
 
     Examples
     --------
@@ -207,23 +212,18 @@ def list_clusterers() -> list[str]:
     return _clusterers.names()
 
 
+@of_reducers
 def register_reducer(name: str, factory: Callable[[], Reducer]) -> None:
     """Let ``SPCClustering(reducer=name)`` use a reducer of one's own.
 
     Parameters
     ----------
-    name : str
-        Not that of a built-in one. A name registered before is given to the new factory.
+    {named}
     factory : callable
         Without arguments; returns an instance with ``fit_transform(Z)``: (N, m) to (N, d). A class will do. If
         instances have ``random_state``, or ``device="auto"``, among their parameters, these are set.
 
-    Raises
-    ------
-    ValueError
-        For the name of a built-in one.
-    TypeError
-        If the name is not a string, or the factory cannot be called.
+    {registered}
 
     Examples
     --------
@@ -236,6 +236,7 @@ def register_reducer(name: str, factory: Callable[[], Reducer]) -> None:
     _reducers.register(name, factory)
 
 
+@of_reducers
 def get_reducer(reducer: str | Reducer | None) -> Reducer | None:
     """Return a new reducer for a name, the object itself once it has been checked, or None.
 
@@ -247,14 +248,7 @@ def get_reducer(reducer: str | Reducer | None) -> Reducer | None:
     -------
     reducer : object with ``fit_transform``, or None
 
-    Raises
-    ------
-    ValueError
-        For an unknown name.
-    TypeError
-        For an object without ``fit_transform``.
-    ImportError
-        If a package offers the name and cannot be imported.
+    {found}
 
     Examples
     --------
@@ -265,13 +259,9 @@ def get_reducer(reducer: str | Reducer | None) -> Reducer | None:
     return None if reducer is None else _reducers.get(reducer)
 
 
+@of_reducers
 def list_reducers() -> list[str]:
-    """List the names that ``reducer`` can be: built in, registered, and offered by installed packages.
-
-    Returns
-    -------
-    names : list of str
-        Sorted.
+    """{listed}
 
     Examples
     --------

@@ -34,28 +34,11 @@ _GOLDEN_SECTION = (math.sqrt(5) - 1) / 2
 
 
 def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed, device):
-    """Embed the rows of X by UMAP.
+    """Embed rows X (N, m), at least 8, by UMAP: (N, n_components), float32.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, m)
-        At least 8 rows.
-    n_neighbors : int
-        From 2 to N - 1; a row counts as the first of its own.
-    n_components : int
-    min_dist : float
-        From 0 to 1, the spread.
-    n_epochs : int
-    seed : int
-    device : str or torch.device
-        The CPU stands in for one without float64 (MPS).
+    A row counts as the first of its own neighbours, which are from 2 to N - 1; min_dist is from 0 to 1, the spread. The
+    CPU stands in for a device without float64 (MPS).
 
-    Returns
-    -------
-    embedding : ndarray of shape (N, n_components), float32
-
-    Notes
-    -----
     Memory: two or three times the distances held at once (``CHUNK_VALUES``), or, if that is more, some 200 bytes for
     each of 2 N n_neighbors edges: 840 MB for 70 000 rows with 30 neighbours.
     """
@@ -74,18 +57,7 @@ def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed, device):
 def nearest_neighbors(X, n_neighbors, seed):
     """Find each row's nearest neighbours, the row itself the first: exactly, up to ``MAX_EXACT_ROWS`` rows.
 
-    Parameters
-    ----------
-    X : Tensor of shape (N, m), float64
-    n_neighbors : int
-    seed : int
-        Of pynndescent.
-
-    Returns
-    -------
-    indices : Tensor of shape (N, n_neighbors), int64
-    distances : Tensor of shape (N, n_neighbors), float64
-        Ascending; 0 first.
+    Of X (N, m), float64, indices and ascending distances (N, n_neighbors). The seed is pynndescent's.
     """
     X = X - X.mean(0)
     exact = len(X) <= MAX_EXACT_ROWS
@@ -121,17 +93,9 @@ def approximate_neighbors(X, n_neighbors, seed):
 def own_first(X, rows, others, n_neighbors):
     """Sort neighbours by their distance, taken from differences (exact, 0 for duplicates), after the row itself.
 
-    Parameters
-    ----------
-    X : Tensor of shape (N, m), float64
-    rows : Tensor of shape (n,)
-    others : Tensor of shape (n, at least n_neighbors - 1)
-        Distinct; the row itself and -1 do not count.
-
-    Returns
-    -------
-    indices, distances : Tensor of shape (n, n_neighbors)
-        Where neighbours are lacking, the row stands again, with the distance of its farthest neighbour.
+    Of X (N, m), float64, rows (n,) and distinct others (n, at least n_neighbors - 1), of which the row itself and -1 do
+    not count: indices and distances (n, n_neighbors). Where neighbours are lacking, the row stands again, with the
+    distance of its farthest neighbour.
     """
     own = rows[:, None]
     lacking = (others == own) | (others < 0)
@@ -144,20 +108,10 @@ def own_first(X, rows, others, n_neighbors):
 
 
 def smooth_knn(distances):
-    """Find each row's distance scale (Algorithm 3).
+    """Find each row's distance scale (Algorithm 3) by distances (N, k), float64, of its k nearest, itself the first.
 
-    Parameters
-    ----------
-    distances : Tensor of shape (N, k), float64
-        Of the k nearest neighbours, the row itself the first.
-
-    Returns
-    -------
-    rho : Tensor of shape (N,)
-        Distance of the nearest neighbour that is no duplicate; 0 if all are.
-    sigma : Tensor of shape (N,)
-        Makes exp(-max(0, distance - rho) / sigma), summed over the other k - 1, log2(k), but is at least a
-        thousandth of the mean distance.
+    rho (N,) is the distance of the nearest neighbour that is no duplicate; 0 if all are. sigma (N,) makes exp(-max(0,
+    distance - rho) / sigma), summed over the other k - 1, log2(k), but is at least a thousandth of the mean distance.
     """
     rho = torch.where(distances > 0, distances, torch.inf).amin(1)
     rho = torch.where(rho.isinf(), 0, rho)
@@ -175,15 +129,8 @@ def smooth_knn(distances):
 def fuzzy_graph(indices, distances):
     """Join the rows' fuzzy neighbourhoods: a + b - a b, of the weights a and b two rows give each other (section 3.1).
 
-    Parameters
-    ----------
-    indices, distances : Tensor of shape (N, k)
-
-    Returns
-    -------
-    heads, tails : Tensor of shape (E,), int64
-        Sorted; every edge in both directions.
-    weights : Tensor of shape (E,), float64
+    Of indices and distances (N, k), heads and tails (E,), sorted, every edge in both directions, and weights (E,),
+    float64.
     """
     n_rows, k = indices.shape
     rho, sigma = smooth_knn(distances)
@@ -208,20 +155,10 @@ def curve(min_dist, spread=1.0):
 
 
 def initial_layout(graph, n_components, rng):
-    """Lay out a graph by its Laplacian (Algorithm 4), each connected component in a cell of its own.
+    """Lay out a graph (N, N) by its Laplacian (Algorithm 4), each connected component in a cell of its own.
 
-    On the CPU: ARPACK needs half a second for 70 000 rows, and is repeatable, as cuSPARSE is not.
-
-    Parameters
-    ----------
-    graph : sparse array of shape (N, N)
-    n_components : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    start : ndarray of shape (N, n_components), float32
-        10 wide along each axis.
+    On the CPU: ARPACK needs half a second for 70 000 rows, and is repeatable, as cuSPARSE is not. The start (N,
+    n_components), float32, is 10 wide along each axis.
     """
     n_parts, part_of = connected_components(graph, directed=False)
     parts = np.split(np.argsort(part_of, kind="stable"), np.cumsum(np.bincount(part_of))[:-1])
@@ -259,24 +196,11 @@ def spectral_layout(graph, n_components, rng):
 
 
 def layout(embedding, heads, tails, weights, a, b, n_epochs, generator):
-    """Move rows along sampled edges and off sampled rows (Algorithm 5).
+    """Move rows (N, n_components), float32, along sampled edges and off sampled rows (Algorithm 5).
 
     An edge of weight w has w turns an epoch. The paper takes turn after turn; here, the turns of a step are taken at
-    once, and so that rows with many edges do not overshoot, a step has half as many turns as there are rows.
-
-    Parameters
-    ----------
-    embedding : Tensor of shape (N, n_components), float32
-    heads, tails : Tensor of shape (E,), int64
-    weights : Tensor of shape (E,), float64
-    a, b : float
-    n_epochs : int
-    generator : torch.Generator
-        On the device of all tensors.
-
-    Returns
-    -------
-    embedding : Tensor of shape (N, n_components), float32
+    once, and so that rows with many edges do not overshoot, a step has half as many turns as there are rows. Edges are
+    heads, tails and weights (E,); all tensors and the generator are on one device.
     """
     n_rows = len(embedding)
     ends = floating_point(fixed_point(weights).cumsum(0))  # (E,)
