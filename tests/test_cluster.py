@@ -58,7 +58,7 @@ def test_the_rows_travel_once(client, X, monkeypatch):
     monkeypatch.setattr(distributed.Client, "scatter", counted)
     with joblib.parallel_config("dask"):
         make_model().fit(X)
-    assert [array.shape for array in sent] == [X.shape]
+    assert [array.shape for array in sent] == [X.shape, (5, 150, 5)]  # and at the end the latents, for the heads
 
 
 def test_a_worker_that_dies_costs_a_retry_and_no_more(client, X):
