@@ -51,7 +51,7 @@ def clustering_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     0.75
     """
     names = _refuse_missing(y_pred, "y_pred", NO_CLUSTER)
-    noise = names < 0 if names.dtype.kind in "if" else names == NOISE
+    noise = names < 0 if names.dtype.kind in "if" else names.astype(object) == NOISE
     codes = np.unique(names, return_inverse=True)[1]  # names may be whole numbers of any type, as 1.0
     return float(right_rows(y_true, np.where(noise, NOISE, codes)).mean())
 
