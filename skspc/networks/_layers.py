@@ -3,8 +3,8 @@
 Vectors travel as (K, B, F). Images travel as (B, K*C, H, W), channels grouped by member, so that one grouped
 convolution serves all members. Every member's weights are drawn from that member's generator alone, and what a layer
 computes of a member on the CPU is bitwise the same whichever members stand beside it. For that, matrices begin at whole
-blocks of memory, by which MKL's sums go; and members whose channels fill no whole blocks, of which torch and oneDNN
-compute the rest in another way, are computed one after the other.
+blocks of memory, by which MKL's sums go. Where a member's channels fill no whole blocks, of which torch and oneDNN
+compute the rest in another way, members are convolved one after the other, and normalised with channels that fill up.
 """
 
 import math
