@@ -23,8 +23,8 @@ images, y = digits.images[:600], digits.target[:600]
 
 # %%
 # A fit keeps the labels of its best round only. A monitor is told those of each round, but not which rows are agreed.
-# With an int as ``random_state`` a fit with a smaller ``max_iter`` is the beginning of a longer one, so that shorter fits
-# give both for the rounds before.
+# With an int as ``random_state`` a fit with a smaller ``max_iter`` is the beginning of a longer one, so that shorter
+# fits give both for the rounds before.
 
 fits = [SPCClustering(10, n_estimators=3, max_iter=n, random_state=0).fit(images) for n in range(4)]
 history = fits[-1].history_
