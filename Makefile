@@ -18,7 +18,7 @@ demo: .venv/.installed-demo
 	$(BIN)/python examples/plot_digits.py
 
 test: .venv/.installed-test
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist worksteal
 
 lint: .venv/.installed-test
 	$(BIN)/ruff check .

@@ -13,7 +13,9 @@ TORCH = (os.environ.get("TORCH") or "torch").split()
 OLDEST = ["numpy==1.24.*", "scipy==1.10.*", "scikit-learn==1.6.0", "hdbscan==0.8.42", "umap-learn==0.5.8"]
 OLDEST += ["safetensors==0.4.0", "matplotlib==3.7.0", "pyparsing<3.1", "pytest==8.*"]
 
-TOOLS = ["pytest>=8", "hypothesis", "pandas", "skops", "setuptools>=77"]  # what tests import, no extra of skspc
+TOOLS = ["pytest>=8", "pytest-xdist>=3.2", "hypothesis", "pandas", "skops", "setuptools>=77"]  # what tests import, no extra of skspc
+
+PYTEST = ["pytest", "-n", "auto", "--dist", "worksteal"]  # one worker a core
 
 
 @nox.session
@@ -31,7 +33,7 @@ def tests(session):
     """Tests and doctests with the newest versions."""
     session.install(*TORCH)
     session.install("-e", ".[plot,test]")
-    session.run("pytest", *session.posargs)
+    session.run(*PYTEST, *session.posargs)
 
 
 @nox.session(python="3.11")
@@ -40,7 +42,7 @@ def oldest(session):
     session.install(*TORCH)  # by itself: it may name an index of its own
     session.install(*OLDEST)
     session.install("-e", ".[plot]", *TOOLS, *OLDEST)
-    session.run("pytest", "--ignore=skspc/export.py", *session.posargs)
+    session.run(*PYTEST, "--ignore=skspc/export.py", *session.posargs)
 
 
 @nox.session
@@ -48,7 +50,7 @@ def bare(session):
     """Tests without any optional package: what needs one is skipped."""
     session.install(*TORCH)
     session.install("-e", ".", *TOOLS)
-    session.run("pytest", "--ignore=skspc/export.py", "--ignore=skspc/plotting", *session.posargs)
+    session.run(*PYTEST, "--ignore=skspc/export.py", "--ignore=skspc/plotting", *session.posargs)
 
 
 @nox.session

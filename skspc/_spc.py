@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._docstrings import filled_in
 from ._ensemble.ensemble import Ensemble
 from ._ensemble.plan import TrainingPlan, plan_training
-from ._input.scaling import fit_image_scaling, fit_vector_scaling
+from ._input.scaling import Scaling, fit_image_scaling, fit_vector_scaling
 from ._input.validation import as_numbers, check_image_shape, check_n_samples, choose_network, flatten_images
 from ._method.parts import AUTO, check_parts
 from ._method.progress import RoundSettings, RoundsResult
@@ -85,8 +85,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     vote. Rows on which all agree become pseudo-labels that train encoder and classifier; all rows, or only the others
     (``reconstruction``), train by reconstruction. This repeats until the number of agreed rows stops growing [1]_.
 
-    Images are scaled by one range to [-1, 1] (uint8: 0..255) and clipped to it in `predict`; vectors are standardised
-    per feature. Equal rows are one row to the whole method, and share their label.
+    Images are scaled by one range to [-1, 1] (uint8: 0..255) and clipped to it in `predict`; vectors are scaled as
+    ``scaling`` says. Equal rows are one row to the whole method, and share their label.
 
     Parameters stand in groups: what to find (up to ``augmentation``), how sure to be (up to ``max_samples``), how long
     to train (up to ``tol``), the paper's switches (up to ``concatenate``), and the machine.
@@ -109,6 +109,12 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         An instance, e.g. `skspc.networks.ConvNetwork`, has settings of its own.
     image_shape : tuple (H, W) or (C, H, W), default=None
         Shape of the images whose pixels the rows of X hold. X of shape (N, H, W) or (N, C, H, W) implies it.
+    scaling : {"auto", "standard", "global"} or None, default="auto"
+        How vectors are scaled; images have their own rule. "standard" gives each feature mean 0 and variance 1, for
+        tables whose features have units of their own; "global" centres each feature and divides all by one scale, for
+        embeddings, spectra and pixels; None takes the rows as they are. "auto" is "global" where the rows have length
+        one or the ranges of the features differ, in geometric standard deviation, by less than a factor of 3, else
+        "standard".
     augmentation : None, "affine" or callable, default=None
         How each batch is changed in training before it is encoded. The autoencoders reconstruct the rows as they were,
         so that latents need not tell how a row was changed. "affine" is `skspc.augmentations.AffineAugmentation`, for
@@ -216,6 +222,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "reducer": [str, HasMethods("fit_transform"), None],
         "network": [str, HasMethods("build")],
         "image_shape": [tuple, list, None],
+        "scaling": [StrOptions({"auto", "standard", "global"}), None],
         "augmentation": [str, callable, None],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "min_agreement": [Interval(Real, 0, 1, closed="right")],
@@ -254,6 +261,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         reducer: str | Reducer | None = "umap",
         network: str | object = "auto",
         image_shape: Sequence[int] | None = None,
+        scaling: Literal["auto", "standard", "global"] | None = "auto",
         augmentation: str | Callable[..., torch.Tensor] | None = None,
         n_estimators: int = 5,
         min_agreement: float = 1.0,
@@ -280,6 +288,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.reducer = reducer
         self.network = network
         self.image_shape = image_shape
+        self.scaling = scaling
         self.augmentation = augmentation
         self.n_estimators = n_estimators
         self.min_agreement = min_agreement
@@ -363,8 +372,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         first, inverse = distinct_rows(X)
         distinct = X if len(first) == len(X) else X[first]
         n_clusters = self._attainable_n_clusters(len(first))
-        fit_scaling = fit_vector_scaling if image_shape is None else fit_image_scaling
-        trial._image_shape, trial._scaling = image_shape, fit_scaling(distinct, image_shape or (X.shape[1],))
+        trial._image_shape, trial._scaling = image_shape, self._fit_scaling(distinct, image_shape)
         settings = self._round_settings(len(first), clusterer, reducer, device)
         rows = trial._scaling.training_rows(distinct)
         ensemble = self._new_ensemble(network, rows, seed, device, settings.pretraining.batch_size, augmentation)
@@ -383,6 +391,11 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self._become(trial)
         self._conclude(result, checkpoints)
         return self
+
+    def _fit_scaling(self, rows: Array, image_shape: Shape) -> Scaling:
+        if image_shape is None:
+            return fit_vector_scaling(rows, (rows.shape[1],), self.scaling)
+        return fit_image_scaling(rows, image_shape)
 
     def _become(self, trial: "SPCClustering") -> None:
         """Take over what was fitted, in one step: no interruption leaves half of it. Nothing else is touched."""

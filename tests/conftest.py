@@ -43,6 +43,17 @@ def pytest_collection_modifyitems(items):
             item.user_properties += [("kind", kind), ("inputs", inputs), ("origin", marker.kwargs.get("origin", ""))]
 
 
+@pytest.fixture
+def few_steps(monkeypatch):
+    """Let "auto" train for a tenth of its steps, where a test asks that code runs and not how right its labels are."""
+    import skspc._spc
+
+    for name in ("MIN_PRETRAIN_STEPS", "MIN_ROUND_STEPS", "MIN_HEAD_STEPS"):
+        monkeypatch.setattr(skspc._spc, name, getattr(skspc._spc, name) // 10)
+    for name in ("PRETRAIN_EPOCHS", "ROUND_EPOCHS", "HEAD_EPOCHS"):
+        monkeypatch.setattr(skspc._spc, name, 1)
+
+
 DATA = Path(os.environ.get("SKSPC_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 # What makes a fit short. Not for accuracy.

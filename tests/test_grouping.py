@@ -30,6 +30,7 @@ class Case:
 
 CASES = {
     "vectors": Case(MLPNetwork(), (64,)),
+    "a few features": Case(MLPNetwork(), (5,)),
     "odd vectors": Case(MLPNetwork(hidden=(33, 7), latent_size=3), (13,), 31),
     "images": Case(ConvNetwork(), (1, 8, 8)),
     "large images": Case(ConvNetwork(channels=(16, 32)), (1, 28, 28)),

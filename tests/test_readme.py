@@ -52,7 +52,7 @@ def test_code_blocks_run_in_order():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_code_of_the_docs_runs_in_order(page):
+def test_code_of_the_docs_runs_in_order(page, few_steps):
     assert run_blocks(page)
 
 

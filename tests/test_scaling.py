@@ -16,9 +16,9 @@ def scale_images(X, new=None):
     return scaling.apply(X if new is None else np.asarray(new), np.float64).reshape(len(X if new is None else new), -1)
 
 
-def scale_vectors(X, new=None):
+def scale_vectors(X, new=None, scaling="standard"):
     X = np.asarray(X)
-    scaling = fit_vector_scaling(X, (X.shape[1],))
+    scaling = fit_vector_scaling(X, (X.shape[1],), scaling)
     return scaling.apply(X if new is None else np.asarray(new), np.float64)
 
 

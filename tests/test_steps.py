@@ -87,12 +87,11 @@ class TapeRecorder:
 def recorded(monkeypatch):
     """Let members on the CPU train by recorded steps: a list of these."""
     steps = []
-    monkeypatch.setattr(skspc._runtime.steps, "BLOCK", 1)  # Adam in one pass: its other way waits for a value
 
     def make_recorded(batch_losses, parameters, learning_rate, generators, precision, recorded):
         if not recorded:
             return make_step(batch_losses, parameters, learning_rate, generators, precision)
-        step = adam_step(batch_losses, parameters, learning_rate, CPU, precision, len(generators))
+        step = adam_step(batch_losses, parameters, learning_rate, CPU, precision)
         steps.append(RecordedStep(step, generators, TapeRecorder()))
         return steps[-1]
 

@@ -6,7 +6,7 @@ import torch
 
 from .._runtime.arrays import take_rows, to_numpy
 from .._runtime.seeding import BATCHES, HEADS, NOISE_STREAM, WEIGHTS, derive_seed
-from .._runtime.steps import make_step
+from .._runtime.steps import make_step, release
 from ..networks._heads import build_heads
 from .states import check_members_first, restore_diverged, some_members
 
@@ -95,8 +95,7 @@ class MemberGroup:
                         sums[name] = sums[name] + loss if name in sums else loss.clone()
                     yield
         finally:
-            for parameter in parameters:
-                parameter.grad = None  # it may lie in a recorded step's memory
+            release(parameters)
         diverged = restore_diverged(self._tensors(), before, len(self.members))
         self.diverged = frozenset(self.members[i] for i in diverged)
         return {name: total / (part.n_rows // batch_size) for name, total in sums.items()}

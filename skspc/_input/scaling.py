@@ -1,4 +1,4 @@
-"""Scaling of the input, learnt in fit: images to [-1, 1] by one range, vectors to unit variance a feature."""
+"""Scaling of the input, learnt in fit: images to [-1, 1] by one range, vectors to unit variance."""
 
 import math
 import warnings
@@ -10,6 +10,10 @@ from .ranges import warn_of_other_scale
 
 ROWS_PER_CHUNK = 4096  # of which there are float64 copies at once
 FARTHEST = 1e6  # standard deviations from the mean at which features of rows to predict are clipped
+GREATEST = 1e30  # of values that are not scaled: networks compute in float32
+MAX_SPREAD_OF_RANGES = 3.0  # as a factor; data sets of one unit here are below 2.1, tables of several above 3.3
+LEAST_OF_CONSTANT = 1e-8  # of the scale of a constant feature: its rounding must not become large
+NORM_TOLERANCE = 1e-3  # of lengths of rows in float16
 
 
 @dataclass(frozen=True)
@@ -79,15 +83,59 @@ def fit_image_scaling(X, input_shape):
     return Scaling(unit, (low + high) / 2, (high - low) / 2 or 1.0, 1.0, tuple(input_shape))
 
 
-def fit_vector_scaling(X, input_shape):
-    """Learn to standardise each feature; a constant feature becomes zero."""
-    unit = np.max([np.abs(chunk).max(axis=0) for chunk in _chunks(X)], axis=0)
-    unit[unit == 0] = 1.0
+def fit_vector_scaling(X, input_shape, scaling="auto"):
+    """Learn the map that a ``scaling`` names: "standard", "global", None, or "auto", which is one of the first two.
+
+    "standard" gives each feature unit variance, "global" all of them together: each is centred, and all have one scale.
+    A constant feature becomes zero with both.
+    """
+    magnitude = np.max([np.abs(chunk).max(axis=0) for chunk in _chunks(X)], axis=0)
+    if scaling is None:
+        one = np.ones(X.shape[1])
+        farthest = float(np.clip(FARTHEST * magnitude.max(), FARTHEST, GREATEST))
+        return Scaling(one, 0 * one, one, farthest, tuple(input_shape))
+    unit = np.where(magnitude == 0, 1.0, magnitude)
     mean = sum((chunk / unit).sum(axis=0) for chunk in _chunks(X)) / len(X)
     deviation = np.sqrt(sum(((chunk / unit - mean) ** 2).sum(axis=0) for chunk in _chunks(X)) / len(X))
-    # Below this, a deviation is the rounding of a constant.
-    deviation[deviation <= 10 * np.finfo(np.float64).eps] = 1.0
-    return Scaling(unit, mean, deviation, FARTHEST, tuple(input_shape))
+    varies = deviation > 10 * np.finfo(np.float64).eps  # below, a deviation is the rounding of a constant
+    if scaling == "global" or (scaling == "auto" and share_a_unit(X)):
+        with np.errstate(over="ignore"):
+            scale = np.minimum(_one_scale((deviation * unit)[varies]) / unit, np.finfo(np.float64).max)
+        scale[~varies] = np.maximum(scale[~varies], LEAST_OF_CONSTANT)
+    else:
+        scale = np.where(varies, deviation, 1.0)
+    return Scaling(unit, mean, scale, FARTHEST, tuple(input_shape))
+
+
+def _one_scale(deviations):
+    """Root mean square of deviations (n_features,) of any size; 1 if there are none."""
+    largest = deviations.max(initial=0.0)
+    if largest == 0:
+        return 1.0
+    return largest * np.sqrt(np.mean((deviations / largest) ** 2))
+
+
+def share_a_unit(X):
+    """Tell, by rows (N, n_features) alone, whether features are measured in one unit, as those of an embedding are.
+
+    They are where all rows that are not zero have length one, and where the ranges of the features that vary differ by
+    a factor of less than 3, as their geometric standard deviation has it.
+    """
+    if all(_have_length_one(chunk) for chunk in _chunks(X)):
+        return True
+    low = np.min([chunk.min(axis=0) for chunk in _chunks(X)], axis=0)
+    high = np.max([chunk.max(axis=0) for chunk in _chunks(X)], axis=0)
+    half_ranges = high / 2 - low / 2  # the range of the largest floats is none
+    varying = half_ranges > 10 * np.finfo(np.float64).eps * np.maximum(np.abs(low), np.abs(high))
+    return not varying.any() or bool(np.exp(np.std(np.log(half_ranges[varying]))) < MAX_SPREAD_OF_RANGES)
+
+
+def _have_length_one(rows):
+    """Whether all rows have length one, those of zeros left out."""
+    if np.abs(rows).max() > 2:  # whose squares may be infinite
+        return False
+    lengths = np.linalg.norm(rows, axis=1)
+    return bool(np.all((lengths == 0) | (np.abs(lengths - 1) < NORM_TOLERANCE)))
 
 
 def _chunks(X):

@@ -35,12 +35,12 @@ class MemberLinear(nn.Module):
         self.bias = nn.Parameter(_uniform(generators, (1, n_out), n_in))
 
     def forward(self, x):
-        n_in, n_out = self.weight.shape[1:]
-        more_in, more_out = -n_in % BLOCK, -n_out % BLOCK
-        if more_in == more_out == 0:
+        n_rows, (n_in, n_out) = x.shape[1], self.weight.shape[1:]
+        if all(size % BLOCK == 0 for size in (n_rows * n_in, n_in * n_out, n_rows * n_out)):
             return torch.baddbmm(self.bias, x, self.weight)
-        weight = F.pad(self.weight, (0, more_out, 0, more_in))
-        return torch.baddbmm(F.pad(self.bias, (0, more_out)), F.pad(x, (0, more_in)), weight)[..., :n_out]
+        more_out, more_in = -n_out % BLOCK, 0 if n_rows % BLOCK == 0 else -n_in % BLOCK
+        weight, x = F.pad(self.weight, (0, more_out, 0, more_in)), F.pad(x, (0, more_in)) if more_in else x
+        return torch.baddbmm(F.pad(self.bias, (0, more_out)), x, weight)[..., :n_out]
 
 
 class MemberBatchNorm(nn.BatchNorm1d):
