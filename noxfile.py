@@ -13,8 +13,8 @@ TORCH = (os.environ.get("TORCH") or "torch").split()
 OLDEST = ["numpy==1.24.*", "scipy==1.10.*", "scikit-learn==1.6.0", "hdbscan==0.8.42", "umap-learn==0.5.8"]
 OLDEST += ["safetensors==0.4.0", "matplotlib==3.7.0", "pyparsing<3.1", "pytest==8.*"]
 
-TOOLS = ["pytest>=8", "pytest-xdist>=3.2", "hypothesis", "pandas", "skops", "setuptools>=77"]  # what tests import, no extra of skspc
-
+# What tests import, no extra of skspc.
+TOOLS = ["pytest>=8", "pytest-xdist>=3.2", "hypothesis", "pandas", "skops", "setuptools>=77"]
 PYTEST = ["pytest", "-n", "auto", "--dist", "worksteal"]  # one worker a core
 
 

@@ -120,7 +120,8 @@ def convolution_table(n_members, batch_size, device):
         torch.testing.assert_close(layer(x), convolve_by_windows(x, layer), rtol=1e-2, atol=1e-2)  # TF32 may round
         ways = {"grouped": (layer, x), "by windows": (convolve_by_windows, x, layer)}
         seconds = {
-            name: min(timed(partial(forward_and_back, *way), device) for _ in range(n_times)) for name, way in ways.items()
+            name: min(timed(partial(forward_and_back, *way), device) for _ in range(n_times))
+            for name, way in ways.items()
         }
         figures = " | ".join(f"{name} {1000 * of_one:.2f} ms" for name, of_one in seconds.items())
         print(f"| convolution {n_in} to {n_out} on {size} x {size}, {n_members} x {batch_size}, bfloat16 | {figures} |")

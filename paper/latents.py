@@ -1,6 +1,6 @@
 """Pretrain ensembles once and keep their latents, so that ways to label them are compared on equal starts.
 
-    python paper/latents.py FOLDER [--dataset NAME ...] [--seeds 0 1 2]
+python paper/latents.py FOLDER [--dataset NAME ...] [--seeds 0 1 2]
 """
 
 import argparse
@@ -15,6 +15,8 @@ from skspc import SPCClustering
 
 N_MEMBERS = 5
 MAX_ROWS = 5000
+MAX_LARGE_IMAGES = 2000  # of 28 x 28 pixels and more
+LARGE_IMAGES = ("coil20", "mnist", "fashion_mnist", "kmnist_test")
 TABLES = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer}
 # The halves of a study: what is chosen on one is proved on the other. Kinds of data are dealt to both.
 HALVES = (
@@ -25,10 +27,10 @@ NAMES = HALVES[0] + HALVES[1]
 
 
 def rows_and_classes(name):
-    """Rows of a data set, at most 5000, and their classes."""
+    """Rows of a data set, at most 5000, or 2000 large images, and their classes."""
     if name in TABLES:
         return TABLES[name](return_X_y=True)
-    data = load(name, MAX_ROWS)
+    data = load(name, MAX_LARGE_IMAGES if name in LARGE_IMAGES else MAX_ROWS)
     return data.rows, data.classes
 
 

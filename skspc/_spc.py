@@ -394,8 +394,10 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     def _fit_scaling(self, rows: Array, image_shape: Shape) -> Scaling:
         if image_shape is None:
-            return fit_vector_scaling(rows, (rows.shape[1],), self.scaling)
-        return fit_image_scaling(rows, image_shape)
+            found: Scaling = fit_vector_scaling(rows, (rows.shape[1],), self.scaling)
+        else:
+            found = fit_image_scaling(rows, image_shape)
+        return found
 
     def _become(self, trial: "SPCClustering") -> None:
         """Take over what was fitted, in one step: no interruption leaves half of it. Nothing else is touched."""

@@ -6,11 +6,13 @@ from itertools import pairwise
 import hdbscan
 import numpy as np
 import pytest
-from sklearn.datasets import make_blobs, make_circles
+from sklearn.datasets import load_digits, make_blobs, make_circles
+from sklearn.metrics import adjusted_rand_score
 
 from skspc._constants import NOISE
-from skspc.clusterers import HDBSCANCut, _hdbscan, _umap_learn, _umap_torch
+from skspc.clusterers import HDBSCANCut, UMAPReducer, _hdbscan, _umap_learn, _umap_torch
 from skspc.clusterers._cut import (
+    Selection,
     cluster_sizes_to_try,
     components_after,
     consistent_n_clusters,
@@ -18,7 +20,9 @@ from skspc.clusterers._cut import (
     excess_of_mass,
     largest_leaf_size,
     leaves,
-    selections,
+    persistent_n_clusters,
+    persistent_selections,
+    smallest_leaf_size,
     widest_cut,
 )
 from skspc.clusterers._hdbscan import single_linkage_tree
@@ -126,11 +130,40 @@ def test_the_largest_size_with_so_many_leaves_is_that_of_a_search_of_all():
         assert largest_leaf_size(tree, n_clusters, 60) == max(sizes, default=0)
 
 
-def test_selections_come_by_decreasing_size_and_leaves_after_excess_of_mass():
-    found = [groups(labels) for labels in selections(TREE, 3, [3, 2])]
-    expected = [excess_of_mass(TREE, 3), excess_of_mass(TREE, 2), leaves(TREE, 2)]
-    assert found == [groups(labels) for labels in expected]
-    assert len(list(selections(TREE, 4, [3, 2]))) == 2
+def test_the_smallest_size_with_the_same_leaves_is_that_of_a_search_of_all():
+    X, _ = make_blobs(300, centers=8, cluster_std=1.5, random_state=0)
+    tree = single_linkage_tree(X, 5)
+    counts = {size: leaves(tree, size).max() + 1 for size in range(2, 61)}
+    for n_clusters in set(counts.values()):
+        sizes = [size for size, count in counts.items() if count == n_clusters]
+        assert smallest_leaf_size(tree, n_clusters, max(sizes)) == min(sizes)
+
+
+def test_a_selection_weighs_its_range_of_sizes_once_and_its_rows():
+    labels = np.array([0, 0, 1, NOISE])
+    assert Selection(labels, [(5, 9)]).weight(1) == pytest.approx(0.75 * np.log(2))
+    assert Selection(labels, [(8, 9), (5, 9), (10, 19)]).weight(1) == pytest.approx(0.75 * np.log(4))
+    assert Selection(labels, [(5, 9), (20, 39)]).weight(10) == pytest.approx(0.75 * np.log(2))
+    assert Selection(labels, [(5, 9)]).weight(10) == 0.0
+
+
+def test_selections_are_alike_where_nine_tenths_of_the_rows_are_matched():
+    labels = np.repeat([0, 1], [10, 10])
+    one = Selection(labels, [])
+    for n_moved, alike in ((0, True), (2, True), (3, False)):
+        assert one.is_much_like(np.where(np.arange(20) < n_moved, 1, labels)) == alike
+        assert one.is_much_like(1 - np.where(np.arange(20) < n_moved, 1, labels)) == alike  # whatever their names
+    assert one.is_much_like(np.where(np.arange(20) % 2, labels, NOISE))  # noise does not count
+
+
+def test_what_persists_comes_before_what_larger_sizes_find():
+    # At size 52 three splinters of the large cluster are found and the small ones are noise; from 41 down the clusters.
+    X, y = make_blobs([400, 50, 50], n_features=5, cluster_std=0.5, random_state=0)
+    Z = UMAPReducer(random_state=0, device="cpu").fit_transform(X)
+    tree = single_linkage_tree(Z, 10)
+    found = persistent_selections(tree, 3, cluster_sizes_to_try(166, 2), 10)
+    assert adjusted_rand_score(y, cut_tree_exactly(tree, 3, cluster_sizes_to_try(166, 2), 10)) == 1.0
+    assert max(found, key=lambda one: one.weight(10)).ranges[-1][0] <= 10
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -299,6 +332,31 @@ def test_hdbscan_cut_repeats_and_leaves_its_input_alone():
     assert HDBSCANCut(3).fit(X).labels_.dtype == np.int64
 
 
+@pytest.mark.parametrize("n_clusters, ratio", [(2, 10), (3, 50), (5, 50), (10, 20), (20, 10)])
+@pytest.mark.case("unequal clusters", "blobs whose sizes differ up to fifty times, after UMAP", origin="hdbscan#361")
+def test_hdbscan_cut_finds_unequal_blobs_after_umap(n_clusters, ratio):
+    shares = np.geomspace(1, ratio, n_clusters)
+    sizes = np.maximum(12, 1200 * shares / shares.sum()).astype(int)
+    X, y = make_blobs(sizes, n_features=10, center_box=(-5, 5), random_state=0)
+    Z = UMAPReducer(random_state=0, device="cpu").fit_transform(X)
+    assert adjusted_rand_score(y, HDBSCANCut(n_clusters).fit_predict(Z)) > 0.98
+
+
+@pytest.mark.case("unequal clusters", "178, 30 and 30 images of three digits", origin="hdbscan#361")
+def test_hdbscan_cut_finds_unequal_digits_after_umap():
+    digits = load_digits(n_class=3)
+    rows = np.concatenate([np.flatnonzero(digits.target == c)[:n] for c, n in enumerate((178, 30, 30))])
+    Z = UMAPReducer(random_state=0, device="cpu").fit_transform(digits.data[rows])
+    assert adjusted_rand_score(digits.target[rows], HDBSCANCut(3).fit_predict(Z)) == 1.0
+
+
+@pytest.mark.parametrize("n_rows", [6, 10, 20])
+def test_hdbscan_cut_finds_forty_clusters_of_a_few_rows(n_rows):
+    X, y = make_blobs([n_rows] * 40, n_features=10, center_box=(-6, 6), random_state=0)
+    Z = UMAPReducer(random_state=0, device="cpu").fit_transform(X)
+    assert adjusted_rand_score(y, HDBSCANCut(40).fit_predict(Z)) > 0.9
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_hdbscan_cut_finds_fifty_clusters_of_thirty_rows(seed):
     X, y = far_blobs(*[30] * 50, seed=seed)
@@ -336,6 +394,20 @@ def test_an_automatic_number_is_that_of_blobs(n_clusters):
 def test_one_blob_is_one_cluster_to_an_automatic_number():
     X, _ = make_blobs(300, centers=1, random_state=0)
     assert HDBSCANCut("auto").fit(X).n_clusters_ == 1
+
+
+@pytest.mark.parametrize("sizes", [[400, 50, 50], [600, 30], [500, 100, 40, 40]])
+@pytest.mark.case("unequal clusters", "blobs of unequal sizes, their number not given", origin="hdbscan#361")
+def test_an_automatic_number_of_unequal_blobs(sizes):
+    X, y = far_blobs(*sizes)
+    model = HDBSCANCut("auto").fit(X)
+    assert model.n_clusters_ == len(sizes)
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+
+
+def test_no_number_persists_in_one_blob():
+    X, _ = make_blobs(300, centers=1, random_state=0)
+    assert persistent_n_clusters(single_linkage_tree(X, 10), 10) == 0
 
 
 @pytest.mark.parametrize("n_rows", [2, 3, 5, 19])

@@ -17,12 +17,14 @@ ROWS = make_blobs(n_samples=60, n_features=4, centers=3, random_state=0)[0] + 1e
 
 
 @pytest.mark.parametrize(
-    ("X", "n_clusters"), [(IMAGES, 3), (ROWS, 3), (ROWS, 1)], ids=["images", "vectors", "one cluster"]
+    ("X", "n_clusters", "scaling"),
+    [(IMAGES, 3, "auto"), (ROWS, 3, "standard"), (ROWS, 3, "global"), (ROWS, 1, None)],
+    ids=["images", "vectors", "vectors by one scale", "one cluster of rows as they are"],
 )
 @pytest.mark.filterwarnings("ignore:X has images with values:UserWarning")  # 1e30 is beyond the range learnt
-def test_the_graph_gives_the_probabilities_of_the_model(X, n_clusters, tmp_path):
+def test_the_graph_gives_the_probabilities_of_the_model(X, n_clusters, scaling, tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime")
-    model = SPCClustering(n_clusters, random_state=0, **SHORT).fit(X)
+    model = SPCClustering(n_clusters, scaling=scaling, random_state=0, **SHORT).fit(X)
     to_onnx(model, tmp_path / "model.onnx")
     assert os.listdir(tmp_path) == ["model.onnx"]
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")

@@ -111,6 +111,8 @@ def save_and_load(model, tmp_path):
 FRAME = pd.DataFrame(ROWS, columns=["a", "b", "ü", "d"])
 CASES = {
     "vectors": (SPCClustering(3, **SHORT), ROWS),
+    "vectors as they are": (SPCClustering(3, **SHORT, scaling=None), ROWS),
+    "standardised vectors": (SPCClustering(3, **SHORT, scaling="standard"), ROWS),
     "images": (SPCClustering(3, **SHORT), IMAGES),
     "uint8 images with an mlp": (SPCClustering(3, **SHORT, network="mlp"), IMAGES.astype(np.uint8)),
     "colour images": (SPCClustering(2, **SHORT, image_shape=(3, 8, 9)), np.random.RandomState(0).rand(30, 216)),

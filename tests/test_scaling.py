@@ -5,9 +5,12 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
+from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from skspc._input.scaling import Scaling, fit_image_scaling, fit_vector_scaling
+from skspc import SPCClustering
+from skspc._input.scaling import Scaling, fit_image_scaling, fit_vector_scaling, share_a_unit
 
 
 def scale_images(X, new=None):
@@ -248,6 +251,91 @@ def test_memory_order_does_not_change_the_last_digit():
 
 def test_one_row_becomes_zero():
     assert scale_vectors([[3.0, -4.0]]).tolist() == [[0.0, 0.0]]
+
+
+# Vectors by one scale, or as they are
+
+
+def test_one_scale_centres_features_and_divides_them_all_alike():
+    X = np.array([[0.0, 10.0, 7.0], [2.0, 14.0, 7.0]])  # deviations 1, 2 and none: root mean square sqrt(5 / 2)
+    expected = np.array([[-1, -2, 0], [1, 2, 0]]) / np.sqrt(2.5)
+    np.testing.assert_allclose(scale_vectors(X, scaling="global"), expected, atol=1e-15)
+
+
+def test_one_scale_keeps_the_shape_of_the_data():
+    X = np.random.default_rng(0).normal(size=(50, 4)) * [1, 2, 3, 4] + 5
+    distances = np.linalg.norm(X[:, None] - X, axis=2)
+    scaled = scale_vectors(X, scaling="global")
+    ratios = np.linalg.norm(scaled[:, None] - scaled, axis=2)[distances > 0] / distances[distances > 0]
+    np.testing.assert_allclose(ratios, ratios[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-30, 1e30, 1e200, 1e307])
+def test_one_scale_of_any_size(size):
+    X = np.random.default_rng(0).normal(size=(50, 3)) * [1, 2, 3]
+    expected = scale_vectors(X, scaling="global")
+    np.testing.assert_allclose(scale_vectors(X * size, scaling="global"), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("constant", [0.0, 5.0, 1e20, 1e300])
+def test_a_constant_feature_leaves_one_scale_alone(constant):
+    column = np.array([[-1.0], [1.0], [3.0]])
+    scaled = scale_vectors(np.hstack([column, np.full((3, 1), constant)]), scaling="global")
+    np.testing.assert_allclose(scaled[:, :1], scale_vectors(column))
+    np.testing.assert_allclose(scaled[:, 1], 0.0, atol=1e-6)
+
+
+def test_rows_without_scaling_are_as_they_are():
+    X = np.array([[3.0, -4.0], [1e8, 0.5]])
+    assert scale_vectors(X, scaling=None).tolist() == X.tolist()
+    assert scale_vectors(X, new=[[1e20, 0.0]], scaling=None).tolist() == [[1e14, 0.0]]  # clipped, not lost
+
+
+def unit_rows():
+    X = np.random.default_rng(0).normal(size=(60, 8)) * 10.0 ** -np.arange(8)
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+TABLES = {
+    "iris": (load_iris().data, True),
+    "pixels": (load_digits().data, True),
+    "principal components": (PCA(20).fit_transform(load_digits().data), True),
+    "standardised": (StandardScaler().fit_transform(load_wine().data), True),
+    "rows of length one": (unit_rows(), True),
+    "rows of length one in float16, one of zeros": (np.vstack([unit_rows(), np.zeros(8)]).astype(np.float16), True),
+    "constant": (np.ones((5, 3)), True),
+    "the largest floats": (np.array([[1.7e308, 1.0], [-1.7e308, 2.0]]), False),
+    "wine": (load_wine().data, False),
+    "breast cancer": (load_breast_cancer().data, False),
+    "diabetes": (load_diabetes(scaled=False).data, False),
+    "years and an income": (np.random.default_rng(0).normal(size=(90, 2)) * [15, 40_000] + [40, 60_000], False),
+}
+
+
+@pytest.mark.parametrize("X, shared", TABLES.values(), ids=TABLES)
+def test_auto_goes_by_whether_features_share_a_unit(X, shared):
+    assert share_a_unit(X) == shared
+    chosen = "global" if shared else "standard"
+    assert np.array_equal(scale_vectors(X, scaling="auto"), scale_vectors(X, scaling=chosen))
+
+
+@pytest.mark.case("scaling", "an embedding's rows of length one", origin="BERTopic#103")
+def test_the_estimator_scales_as_it_is_told(quick):
+    X = load_wine().data
+    ways = ("auto", "standard", "global", None)
+    found = {way: SPCClustering(3, scaling=way, **quick).fit(X)._scaling for way in ways}
+    assert np.array_equal(found["auto"].scale, found["standard"].scale)
+    ranges = np.ptp(found["global"].apply(X), axis=0)
+    assert ranges.max() / ranges.min() == pytest.approx(np.ptp(X, axis=0).max() / np.ptp(X, axis=0).min(), rel=1e-5)
+    assert np.array_equal(found[None].apply(X), X.astype(np.float32))
+    assert SPCClustering(3, **quick).fit(unit_rows())._scaling.scale[0] == pytest.approx(
+        fit_vector_scaling(unit_rows(), (8,), "global").scale[0]
+    )
+
+
+def test_another_name_of_a_scaling_is_refused(blobs):
+    with pytest.raises(ValueError, match="The 'scaling' parameter of SPCClustering must be .* Got 'minmax' instead"):
+        SPCClustering(3, scaling="minmax").fit(blobs[0])
 
 
 # Applying

@@ -3,15 +3,23 @@
 A tree is an array (N - 1, 4) in scipy's form: the two nodes merged, their distance, the number of rows below.
 """
 
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
+
 import numpy as np
 from hdbscan.hdbscan_ import _tree_to_labels
+from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from sklearn.metrics.cluster import contingency_matrix
 
 from .._constants import NOISE
 
 _SHRINK = 0.8  # from one min_cluster_size tried to the next
 _MIN_COVERAGE = 0.5  # of the rows, for clusters by HDBSCAN's own selections
+_MUCH_ALIKE = 0.9  # of the rows
+_WELL_COVERED = 0.95  # of the rows
 _SMALLEST_LEAF = 2  # rows
 _FEW_ROWS = 10  # a first min_cluster_size below which single rows may be clusters
 
@@ -24,20 +32,21 @@ def cluster_sizes_to_try(largest, smallest):
     return sizes
 
 
-def cut_tree_exactly(tree, n_clusters, sizes):
+def cut_tree_exactly(tree, n_clusters, sizes, min_samples=1):
     """Read exactly ``n_clusters`` clusters off a tree: labels (N,), or None if it has no such cut.
 
-    Excess of mass is tried at each min_cluster_size in turn, and the leaves of the condensed tree at the largest size
-    at which there are ``n_clusters`` of them; the larger size counts, and no more than half of the rows may be left as
-    noise. Where clusters overlap, excess of mass finds too few until sizes are so small that splinters are clusters;
-    leaves split the large ones instead. Then comes, of all levels of the tree at which exactly ``n_clusters``
-    components have one of these sizes, the one where they cover most rows. If there is none, merges at one distance
-    count one by one (mutual reachability has many of these) and, with few rows a cluster, a component may be a single
-    row.
+    HDBSCAN's own selections with ``n_clusters`` clusters count first, if they leave no more than half of the rows as
+    noise: those of excess of mass at ``sizes``, which decrease, and the leaves of the condensed tree at the largest
+    size at which there are so many. Of these, the one is taken that persists over most sizes, by their logarithm and
+    down to ``min_samples``, times the share of the rows that it covers: splinters of a large cluster, or a few rows
+    beside one that holds all others, come and go from one size to the next. If there is none, it is the level of the
+    tree at which exactly ``n_clusters`` components have one of these sizes and cover most rows. If there is no such
+    level, merges at one distance count one by one (mutual reachability has many of these) and, with few rows a cluster,
+    a component may be a single row.
     """
-    for labels in selections(tree, n_clusters, sizes):
-        if labels.max() + 1 == n_clusters and coverage(labels) >= _MIN_COVERAGE:
-            return labels
+    found = persistent_selections(tree, n_clusters, sizes, min_samples)
+    if found:
+        return max(found, key=lambda one: (one.weight(min_samples), one.weight(1))).labels
     cuts = [widest_cut(tree, n_clusters, size) for size in sizes]
     found = [labels for labels in cuts if labels is not None]
     if not found:
@@ -47,17 +56,82 @@ def cut_tree_exactly(tree, n_clusters, sizes):
     return max(found, key=coverage, default=None)
 
 
-def selections(tree, n_clusters, sizes):
-    """Yield HDBSCAN's own selections by decreasing size: excess of mass at each, the leaves at their largest."""
-    yield excess_of_mass(tree, sizes[0])
-    leaf_size = largest_leaf_size(tree, n_clusters, sizes[0])  # a dozen readings, which mostly nobody asks for
-    for size in sizes[1:]:
-        if size < leaf_size:
-            yield leaves(tree, leaf_size)
-            leaf_size = 0
-        yield excess_of_mass(tree, size)
-    if leaf_size:
-        yield leaves(tree, leaf_size)
+@dataclass
+class Selection:
+    """Clusters that one or several sizes select, much the same.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (N,)
+        At the size at which they cover most rows.
+    ranges : list of (low, high)
+        Values of min_cluster_size.
+    """
+
+    labels: np.ndarray
+    ranges: list
+
+    def weight(self, smallest):
+        """Logarithm of the range of sizes from ``smallest`` on, times the coverage."""
+        length, end = 0.0, smallest - 1
+        for low, high in sorted(self.ranges):
+            if high > end:
+                length += np.log((high + 1) / max(low, end + 1))
+                end = high
+        return length * coverage(self.labels)
+
+    def is_much_like(self, labels):
+        """Whether nine tenths of the rows that have a cluster both times, or once if these are fewer, are matched."""
+        counts = contingency_matrix(self.labels, labels)[-self.labels.max() - 1 :, -labels.max() - 1 :]  # without noise
+        matched = counts[linear_sum_assignment(counts, maximize=True)].sum()
+        return matched >= _MUCH_ALIKE * min(np.sum(self.labels != NOISE), np.sum(labels != NOISE))
+
+
+def persistent_selections(tree, n_clusters, sizes, min_samples):
+    """HDBSCAN's selections with exactly ``n_clusters`` clusters on half of the rows or more, like ones put together.
+
+    Sizes are not gone through to the end once one selection cannot be overtaken.
+    """
+    found = []
+
+    def add(labels, low, high):
+        if labels.max() + 1 != n_clusters or coverage(labels) < _MIN_COVERAGE:
+            return
+        alike = next((one for one in found if one.is_much_like(labels)), None)
+        if alike is None:
+            found.append(Selection(labels, [(low, high)]))
+            return
+        alike.ranges.append((low, high))
+        alike.labels = max(alike.labels, labels, key=coverage)
+
+    def remains(size):
+        return max(np.log(size / min_samples), 0.0)
+
+    passed = 0.0  # sizes at which excess of mass finds other numbers, where leaves may have it
+    for size, smaller in pairwise([*sizes, sizes[-1] - 1]):
+        n_before = sum(len(one.ranges) for one in found)
+        add(excess_of_mass(tree, size), smaller + 1, size)
+        if sum(len(one.ranges) for one in found) == n_before:
+            passed += remains(size) - remains(smaller)
+        *others, best = sorted([0.0, *(one.weight(min_samples) for one in found)])
+        if best > max([passed, *others]) + remains(smaller):
+            return found
+    high = largest_leaf_size(tree, n_clusters, sizes[0])
+    if high:
+        add(leaves(tree, high), smallest_leaf_size(tree, n_clusters, high), high)
+    return found
+
+
+def smallest_leaf_size(tree, n_clusters, largest):
+    """Find the smallest min_cluster_size at which there are still the ``n_clusters`` leaves of the largest."""
+    low, high = _SMALLEST_LEAF, largest
+    while low < high:
+        middle = (low + high) // 2
+        if leaves(tree, middle).max() + 1 == n_clusters:
+            high = middle
+        else:
+            low = middle + 1
+    return high
 
 
 def largest_leaf_size(tree, n_clusters, largest):
@@ -75,6 +149,19 @@ def largest_leaf_size(tree, n_clusters, largest):
     return low if low <= largest and leaves(tree, low).max() + 1 == n_clusters else 0
 
 
+def find_n_clusters(tree, min_cluster_size):
+    """Find the number of clusters, 1 or more, each of ``min_cluster_size`` rows at least.
+
+    It is the consistent number where its clusters cover nearly all rows. Where clusters are of very unequal sizes they
+    do not: the small ones are noise to it. Then it is the number that persists, if its clusters cover nearly all rows.
+    """
+    consistent = consistent_n_clusters(tree, min_cluster_size)
+    labels = excess_of_mass(tree, max((len(tree) + 1) // (2 * consistent), 2))
+    if consistent > 1 and coverage(labels) >= _WELL_COVERED:
+        return consistent
+    return persistent_n_clusters(tree, min_cluster_size) or consistent
+
+
 def consistent_n_clusters(tree, min_cluster_size):
     """Find the largest C, two or more, that excess of mass with min_cluster_size N // (2 C) finds.
 
@@ -90,6 +177,20 @@ def consistent_n_clusters(tree, min_cluster_size):
             break
         n_clusters = found
     return max(n_clusters, 1)
+
+
+def persistent_n_clusters(tree, min_cluster_size):
+    """Find the number that excess of mass finds at most sizes, by their logarithm, on nearly all rows.
+
+    It is two or more, or 0 where there is none with clusters of at least ``min_cluster_size`` rows.
+    """
+    weights: defaultdict[int, float] = defaultdict(float)
+    sizes = cluster_sizes_to_try((len(tree) + 1) // 2, min_cluster_size)
+    for size, smaller in pairwise([*sizes, sizes[-1] - 1]):
+        labels = excess_of_mass(tree, size)
+        if labels.max() > 0 and coverage(labels) >= _WELL_COVERED:
+            weights[int(labels.max()) + 1] += np.log(size / max(smaller, 1))
+    return max(weights, key=lambda n_clusters: weights[n_clusters], default=0)
 
 
 def coverage(labels):

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._constants import NOISE
-from ._cut import cluster_sizes_to_try, consistent_n_clusters, cut_tree_exactly, excess_of_mass
+from ._cut import cluster_sizes_to_try, cut_tree_exactly, excess_of_mass, find_n_clusters
 from ._kernels import KERNELS_LOCK
 
 if TYPE_CHECKING:
@@ -22,22 +22,25 @@ Engine = Literal["auto", "hdbscan", "fast-hdbscan"]
 Tree = NDArray[np.float64]
 MIN_FAST_ROWS = 50_000  # below, fast-hdbscan's gain is less than a second
 _MIN_CLUSTER_SIZE = 2
+_ROWS_PER_SAMPLE = 5  # rows of a cluster for each neighbour that makes a row dense
 
 
 class HDBSCANCut(ClusterMixin, BaseEstimator):
     """HDBSCAN that returns exactly ``n_clusters`` clusters, and noise.
 
-    One linkage tree is computed and read many times: excess of mass with min_cluster_size N // (2 C), then with smaller
-    ones, or the leaves of the condensed tree if there are C of them at a larger size, as long as at most half of the
-    rows are noise; then the cut of the tree that covers most rows.
+    One linkage tree is computed and read many times, by excess of mass with min_cluster_size from N // C down, and by
+    the leaves of the condensed tree. Of the readings with C clusters that leave at most half of the rows as noise, the
+    one is taken that persists over most sizes and covers most rows. Where there is none, it is the level of the tree
+    with C clusters that covers most rows.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
         "auto" is the largest C that excess of mass with min_cluster_size N // (2 C) finds, where that size is at least
-        ``min_samples``; 1 if there is none.
+        ``min_samples`` and the clusters cover 95 % of the rows; else the C that it finds over the widest range of
+        sizes; 1 if there is none.
     min_samples : int, default=10
-        Neighbours that make a row dense; fewer where the first min_cluster_size is less.
+        Neighbours that make a row dense; with fewer than 5 times as many rows a cluster, a fifth of these.
     engine : {"auto", "hdbscan", "fast-hdbscan"}, default="auto"
         What computes the tree. "auto" is fast-hdbscan (multicore, in float32) if that package is installed and rows are
         at least 50 000, else hdbscan.
@@ -97,13 +100,14 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
         """
         n_rows, n_clusters = np.shape(X)[0], self.n_clusters
         if n_clusters == "auto":
-            tree = single_linkage_tree(X, min(self.min_samples, n_rows - 1), self.engine)
-            n_clusters = consistent_n_clusters(tree, self.min_samples)
-        balanced = n_rows // (2 * n_clusters)
-        if self.n_clusters != "auto":
-            tree = single_linkage_tree(X, max(1, min(self.min_samples, balanced)), self.engine)
-        sizes = cluster_sizes_to_try(balanced, _MIN_CLUSTER_SIZE)
-        labels = cut_tree_exactly(tree, n_clusters, sizes)
+            min_samples = min(self.min_samples, n_rows - 1)
+            tree = single_linkage_tree(X, min_samples, self.engine)
+            n_clusters = find_n_clusters(tree, self.min_samples)
+        else:
+            min_samples = max(1, min(self.min_samples, n_rows // (_ROWS_PER_SAMPLE * n_clusters)))
+            tree = single_linkage_tree(X, min_samples, self.engine)
+        sizes = cluster_sizes_to_try(n_rows // n_clusters, _MIN_CLUSTER_SIZE)
+        labels = cut_tree_exactly(tree, n_clusters, sizes, min_samples)
         if labels is None:
             labels = excess_of_mass(tree, sizes[0])
         self.labels_ = labels.astype(np.int64)
