@@ -125,7 +125,7 @@ def score_accuracy(estimator: Any, X: ArrayLike, y: ArrayLike) -> float:
     >>> from skspc import SPCClustering
     >>> from skspc.metrics import score_accuracy
     >>> X, y = make_blobs(n_samples=90, centers=3, cluster_std=0.3, random_state=0)
-    >>> model = SPCClustering(n_estimators=1, max_iter=0, random_state=0)
+    >>> model = SPCClustering(n_estimators=1, pretrain_epochs=20, max_iter=0, random_state=0)
     >>> search = GridSearchCV(model, {"n_clusters": [2, 3]}, scoring=score_accuracy, cv=2).fit(X, y)
     >>> search.best_params_
     {'n_clusters': 3}

@@ -26,6 +26,16 @@ def one_thread():
     torch.set_num_threads(n_threads)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def short_training_of_classifiers():
+    """Every fit ends with it: a quarter of the steps, which of most fits here is a third of the time."""
+    import skspc._spc
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(skspc._spc, "MIN_HEAD_STEPS", skspc._spc.MIN_HEAD_STEPS // 4)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def built_in_names_alone(monkeypatch):
     """A test knows no name that another, or a doctest, has registered."""

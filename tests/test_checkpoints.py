@@ -12,7 +12,7 @@ import skspc._persistence.checkpoints
 from skspc import SPCClustering
 from skspc._ensemble.ensemble import Ensemble
 from skspc._method.objectives import Heads, PseudoLabels, Reconstruction
-from skspc.clusterers import HDBSCANCut
+from skspc.clusterers import AgglomerativeClusterer
 
 X = np.random.default_rng(0).normal(size=(120, 4))  # no clusters: agreement grows slowly
 
@@ -118,7 +118,13 @@ def test_the_drawn_seed_is_kept(tmp_path):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"random_state": 1}, {"epochs": 2}, {"clusterer": KMeans(n_init=2)}, {"clusterer": HDBSCANCut()}, {"max_iter": 3}],
+    [
+        {"random_state": 1},
+        {"epochs": 2},
+        {"clusterer": KMeans(n_init=2)},
+        {"clusterer": AgglomerativeClusterer()},
+        {"max_iter": 3},
+    ],
 )
 def test_fits_of_other_parameters_do_not_meet(tmp_path, changes):
     with pytest.raises(Killed):

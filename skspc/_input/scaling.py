@@ -74,7 +74,7 @@ def fit_image_scaling(X, input_shape):
             "X has uint8 images of 0 and 1. uint8 is scaled by 0..255, so that they fill 0.4 % of the range. "
             "Pass X.astype(bool) or X * 255.",
             UserWarning,
-            stacklevel=5,  # the caller of fit
+            stacklevel=6,  # the caller of fit
         )
     low, high = (0.0, 255.0) if X.dtype == np.uint8 else (float(X.min()), float(X.max()))
     largest = max(abs(low), abs(high))

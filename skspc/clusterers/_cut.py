@@ -92,7 +92,7 @@ def persistent_selections(tree, n_clusters, sizes, min_samples):
 
     Sizes are not gone through to the end once one selection cannot be overtaken.
     """
-    found = []
+    found: list[Selection] = []
 
     def add(labels, low, high):
         if labels.max() + 1 != n_clusters or coverage(labels) < _MIN_COVERAGE:

@@ -109,7 +109,7 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
         sizes = cluster_sizes_to_try(n_rows // n_clusters, _MIN_CLUSTER_SIZE)
         labels = cut_tree_exactly(tree, n_clusters, sizes, min_samples)
         if labels is None:
-            labels = excess_of_mass(tree, sizes[0])
+            labels = excess_of_mass(tree, max(n_rows // (2 * n_clusters), _MIN_CLUSTER_SIZE))
         self.labels_ = labels.astype(np.int64)
         self.n_clusters_ = int(self.labels_.max()) + 1 if (self.labels_ != NOISE).any() else 0
         return self
