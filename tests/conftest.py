@@ -26,7 +26,7 @@ def one_thread():
     torch.set_num_threads(n_threads)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def short_training_of_classifiers():
     """Every fit ends with it: a quarter of the steps, which of most fits here is a third of the time."""
     import skspc._spc

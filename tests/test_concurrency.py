@@ -40,6 +40,11 @@ def assert_same(values, model):
     np.testing.assert_allclose(probabilities, model.predict_proba(X), rtol=0, atol=1e-6)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def short_training_of_classifiers():
+    """Not here: a process that is started anew knows nothing of it."""
+
+
 @pytest.fixture(scope="module")
 def expected():
     """Two fits by themselves, by seed."""

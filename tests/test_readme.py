@@ -44,7 +44,7 @@ def test_the_first_screen_shows_how_to_use_it():
     assert any("SPCClustering(n_clusters=10).fit_predict(X)" in line for line in first_screen)
 
 
-def test_code_blocks_run_in_order():
+def test_code_blocks_run_in_order(few_steps):
     blocks = python_blocks(README.read_text(encoding="utf-8"))
     assert len(blocks) >= 3
     namespace = run_blocks(README)

@@ -35,7 +35,7 @@ from skspc.networks import ConvNetwork, MLPNetwork
 
 @pytest.fixture(scope="module")
 def fitted(blobs):
-    return SPCClustering(3, n_estimators=3, random_state=0).fit(blobs[0])
+    return SPCClustering(3, n_estimators=3, max_iter=2, random_state=0).fit(blobs[0])
 
 
 @pytest.fixture(scope="module")
