@@ -2,9 +2,9 @@
 Training dynamics
 =================
 
-**Three rounds bring the agreed rows from 87 % to 93 %. Accuracy goes from 92 to 94 %, and was 96 % a round before: the
-round with most agreement is not the most accurate. Of the rows doubted before the first round 43 % are right, of those
-doubted at the end 27 %.**
+**Three rounds bring the agreed rows from 91 % to 96 %. Accuracy goes from 92 to 96 %, but not in step: after the second
+round more rows are agreed than after the first, and fewer are right. Of the rows doubted before the first round 35 %
+are right, of those doubted at the end 61 %.**
 
 Agreement is what a fit goes by: it stops when agreement stops growing, and keeps the round with most of it. Only a
 look at the classes, which a fit never takes, shows whether accuracy grew with it.
