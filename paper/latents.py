@@ -18,12 +18,8 @@ MAX_ROWS = 5000
 MAX_LARGE_IMAGES = 2000  # of 28 x 28 pixels and more
 LARGE_IMAGES = ("coil20", "mnist", "fashion_mnist", "kmnist_test")
 TABLES = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer}
-# The halves of a study: what is chosen on one is proved on the other. Kinds of data are dealt to both.
-HALVES = (
-    ("iris", "breast_cancer", "digits", "har_inertial", "mnist", "usps"),
-    ("wine", "pendigits", "stackoverflow_titles", "coil20", "fashion_mnist", "kmnist_test", "optdigits"),
-)
-NAMES = HALVES[0] + HALVES[1]
+IMAGES = ("digits", "optdigits", "usps", *LARGE_IMAGES)
+NAMES = (*TABLES, "pendigits", "stackoverflow_titles", "har_inertial", *IMAGES)
 
 
 def rows_and_classes(name):

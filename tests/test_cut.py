@@ -211,8 +211,8 @@ def test_an_exact_cut_falls_back_on_a_level_of_the_tree():
 
 
 def test_single_rows_are_clusters_only_where_clusters_are_small():
-    assert groups(cut_tree_exactly(TREE, 5, [9, 2])) == {(0, 1), (2,), (3,), (4,), (5,)}
-    assert cut_tree_exactly(TREE, 5, [10, 2]) is None
+    assert groups(cut_tree_exactly(TREE, 5, [19, 2])) == {(0, 1), (2,), (3,), (4,), (5,)}
+    assert cut_tree_exactly(TREE, 5, [20, 2]) is None
 
 
 def test_clusters_of_very_different_sizes_are_not_lost_as_noise():

@@ -11,7 +11,7 @@ from .ranges import warn_of_other_scale
 ROWS_PER_CHUNK = 4096  # of which there are float64 copies at once
 FARTHEST = 1e6  # standard deviations from the mean at which features of rows to predict are clipped
 GREATEST = 1e30  # of values that are not scaled: networks compute in float32
-MAX_SPREAD_OF_RANGES = 3.0  # as a factor; data sets of one unit here are below 2.1, tables of several above 3.3
+MAX_SPREAD_OF_RANGES = 3.0  # as a factor; chosen on the tables of docs/data.md: one unit below 2.1, several above 3.3
 LEAST_OF_CONSTANT = 1e-8  # of the scale of a constant feature: its rounding must not become large
 NORM_TOLERANCE = 1e-3  # of lengths of rows in float16
 
@@ -118,7 +118,7 @@ def _one_scale(deviations):
 def share_a_unit(X):
     """Tell, by rows (N, n_features) alone, whether features are measured in one unit, as those of an embedding are.
 
-    They are where all rows that are not zero have length one, and where the ranges of the features that vary differ by
+    They are where all rows that are not zero have length one, or where the ranges of the features that vary differ by
     a factor of less than 3, as their geometric standard deviation has it.
     """
     if all(_have_length_one(chunk) for chunk in _chunks(X)):

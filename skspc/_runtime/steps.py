@@ -42,7 +42,7 @@ def adam_step(batch_losses, parameters, learning_rate, device, precision):
     values = lay_out(parameters)
     # One pass over all parameters saves an eighth of a step on small images.
     settings = {"fused": device.type in ("cpu", "cuda"), "foreach": False, "capturable": device.type == "cuda"}
-    # The check of the rate is that of a single number in float32; members diverge at far less.
+    # A rate that is no float32 is an error of torch's; members diverge at far less.
     optimiser = torch.optim.Adam(values, lr=min(learning_rate, LARGEST_RATE), **settings)
 
     def step(batch, generators):

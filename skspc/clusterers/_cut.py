@@ -21,7 +21,7 @@ _MIN_COVERAGE = 0.5  # of the rows, for clusters by HDBSCAN's own selections
 _MUCH_ALIKE = 0.9  # of the rows
 _WELL_COVERED = 0.95  # of the rows
 _SMALLEST_LEAF = 2  # rows
-_FEW_ROWS = 10  # a first min_cluster_size below which single rows may be clusters
+_FEW_ROWS = 20  # a first min_cluster_size below which single rows may be clusters
 
 
 def cluster_sizes_to_try(largest, smallest):
@@ -95,23 +95,23 @@ def persistent_selections(tree, n_clusters, sizes, min_samples):
     found: list[Selection] = []
 
     def add(labels, low, high):
+        """Whether they are a selection as wanted."""
         if labels.max() + 1 != n_clusters or coverage(labels) < _MIN_COVERAGE:
-            return
+            return False
         alike = next((one for one in found if one.is_much_like(labels)), None)
         if alike is None:
             found.append(Selection(labels, [(low, high)]))
-            return
-        alike.ranges.append((low, high))
-        alike.labels = max(alike.labels, labels, key=coverage)
+        else:
+            alike.ranges.append((low, high))
+            alike.labels = max(alike.labels, labels, key=coverage)
+        return True
 
     def remains(size):
         return max(np.log(size / min_samples), 0.0)
 
     passed = 0.0  # sizes at which excess of mass finds other numbers, where leaves may have it
     for size, smaller in pairwise([*sizes, sizes[-1] - 1]):
-        n_before = sum(len(one.ranges) for one in found)
-        add(excess_of_mass(tree, size), smaller + 1, size)
-        if sum(len(one.ranges) for one in found) == n_before:
+        if not add(excess_of_mass(tree, size), smaller + 1, size):
             passed += remains(size) - remains(smaller)
         *others, best = sorted([0.0, *(one.weight(min_samples) for one in found)])
         if best > max([passed, *others]) + remains(smaller):

@@ -37,8 +37,8 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
     ----------
     n_clusters : int or "auto", default=8
         "auto" is the largest C that excess of mass with min_cluster_size N // (2 C) finds, where that size is at least
-        ``min_samples`` and the clusters cover 95 % of the rows; else the C that it finds over the widest range of
-        sizes; 1 if there is none.
+        ``min_samples``; 1 if there is none. Where these clusters cover less than 95 % of the rows, it is the C that
+        excess of mass finds, covering as many, over the widest range of sizes, if there is one.
     min_samples : int, default=10
         Neighbours that make a row dense; with fewer than 5 times as many rows a cluster, a fifth of these.
     engine : {"auto", "hdbscan", "fast-hdbscan"}, default="auto"
