@@ -70,7 +70,7 @@ def label_by_skspc(latents, n_clusters, seed, n_epochs=None, engine="auto"):
         n_jobs=None,
         device=resolve_device("auto"),
     )
-    return list(cluster_spaces(latents, n_clusters, settings, seed).values())
+    return list(cluster_spaces(latents, n_clusters, settings, seed)[0].values())
 
 
 def timed(function, *arguments, **settings):

@@ -86,7 +86,7 @@ def measure_round(scale, device):
     settings = SimpleNamespace(
         clusterer=HDBSCANCut(), reducer=UMAPReducer(engine="torch"), concatenate=True, n_jobs=None, device=device
     )
-    labellings, seconds = timed(cluster_spaces, latents, N_CLUSTERS, settings, 0)
+    (labellings, _), seconds = timed(cluster_spaces, latents, N_CLUSTERS, settings, 0)
     accuracy = np.mean([clustering_accuracy(y, labels) for labels in labellings.values()])
     report(f"a round: {N_SPACES} spaces, and all as one", X, seconds, accuracy)
 

@@ -27,6 +27,7 @@ from ._ensemble.ensemble import Ensemble
 from ._ensemble.plan import TrainingPlan, plan_training
 from ._input.scaling import Scaling, fit_image_scaling, fit_vector_scaling
 from ._input.validation import as_numbers, check_image_shape, check_n_samples, choose_network, flatten_images
+from ._method.choice import LabellingRule, labelling_rules
 from ._method.parts import AUTO, check_parts
 from ._method.progress import RoundSettings, RoundsResult
 from ._method.reporter import Reporter
@@ -42,7 +43,6 @@ from ._runtime.modes import ordinary_torch_modes, reproducible
 from ._runtime.seeding import draw_seed
 from ._version import __version__
 from .augmentations import get_augmentation
-from .clusterers import get_clusterer, get_reducer
 from .clusterers._registry import Clusterer, Reducer
 
 # Defaults of "auto": epochs, and optimiser steps at least, of each stage.
@@ -95,12 +95,16 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     ----------
     n_clusters : int or "auto", default=8
         Number of clusters C to find. With 1 all labels are 0 and nothing is trained. "auto" is the number that most
-        labellings find after pretraining, for a clusterer that finds one itself ("hdbscan", or an object without
-        ``n_clusters``); it sees clusters that lie apart in the latents, which need not be the classes one has in mind.
-    clusterer : {"hdbscan", "gmm", "kmeans", "agglomerative"}, registered name or object with ``fit_predict``, \
-            default="hdbscan"
+        labellings find after pretraining, for a clusterer that finds one itself ("auto", "hdbscan", or an object
+        without ``n_clusters``); it sees clusters that lie apart in the latents, which need not be the classes one has
+        in mind.
+    clusterer : {"auto", "hdbscan", "gmm", "kmeans", "agglomerative"}, registered name or object with \
+            ``fit_predict``, default="auto"
         What labels the reduced latents; negative labels are noise. A copy is made for each labelling, with
         ``n_clusters`` (or ``n_components``) and ``random_state`` set if it has them. See `skspc.clusterers`.
+        "auto" is "hdbscan", or "kmeans" on the latents themselves where the first clustering shows that the members
+        agree clearly more on that and the reducer's embeddings keep no more neighbours together in the eyes of other
+        members, as with short texts; ``history_`` tells which. With one member or no reducer it is "hdbscan".
     reducer : "umap", registered name, object with ``fit_transform``, or None, default="umap"
         What reduces the latents for the clusterer; with None it sees the latents themselves. A copy is made for each
         labelling, with ``random_state`` set if it has one, and ``device`` if that is "auto".
@@ -185,8 +189,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         The aligned labellings of the best round; -1 is noise.
     history_ : list of dict
         One row a clustering: round, rows (distinct ones), agreed rows and their share, losses, seconds of each stage,
-        labellings kept, labellings left out and why, the share of the rows on which each kept one is as the consensus,
-        and the training figures used. Row 0 is before any round.
+        labellings kept, labellings left out and why, classes of the clusterer and reducer, the share of the rows on
+        which each kept one is as the consensus, and the training figures used. Row 0 is before any round.
     n_iter_ : int
         Number of clusterings.
     best_iter_ : int
@@ -257,7 +261,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self,
         n_clusters: int | Literal["auto"] = 8,
         *,
-        clusterer: str | Clusterer = "hdbscan",
+        clusterer: str | Clusterer = "auto",
         reducer: str | Reducer | None = "umap",
         network: str | object = "auto",
         image_shape: Sequence[int] | None = None,
@@ -362,8 +366,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         device = resolve_device(self.device)
         network = choose_network(self.network, image_shape)
         augmentation = get_augmentation(self.augmentation, image_shape)
-        clusterer, reducer = get_clusterer(self.clusterer), get_reducer(self.reducer)
-        check_parts(clusterer, reducer, self.n_clusters, device)
+        rules = labelling_rules(self.clusterer, self.reducer)
+        check_parts(rules[0].clusterer, rules[0].reducer, self.n_clusters, device)
         seed = draw_seed(self.random_state)
         checkpoints = self._open_checkpoints(X, image_shape, device)
         stored = checkpoints.stored_seed()
@@ -373,7 +377,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         distinct = X if len(first) == len(X) else X[first]
         n_clusters = self._attainable_n_clusters(len(first))
         trial._image_shape, trial._scaling = image_shape, self._fit_scaling(distinct, image_shape)
-        settings = self._round_settings(len(first), clusterer, reducer, device)
+        settings = self._round_settings(len(first), rules, device)
         rows = trial._scaling.training_rows(distinct)
         ensemble = self._new_ensemble(network, rows, seed, device, settings.pretraining.batch_size, augmentation)
         reporter = Reporter(self.verbose, self.max_iter, monitor, rows=inverse)
@@ -493,7 +497,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             n_jobs=jobs_at_once(self.n_jobs),
         )
 
-    def _round_settings(self, n_rows: int, clusterer: Any, reducer: Any, device: torch.device) -> RoundSettings:
+    def _round_settings(self, n_rows: int, rules: tuple[LabellingRule, ...], device: torch.device) -> RoundSettings:
         """Parameters, with every "auto" made a figure for ``n_rows`` rows."""
 
         def plan(epochs: int | str, auto_epochs: int, auto_min_steps: int) -> TrainingPlan:
@@ -503,8 +507,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             return plan_training(n_rows, epochs, min_steps, self.batch_size, rate)
 
         return RoundSettings(
-            clusterer=clusterer,
-            reducer=reducer,
+            clusterer=rules[0].clusterer,
+            reducer=rules[0].reducer,
+            other_rules=rules[1:],
             selection=self.selection,
             min_agreement=self.min_agreement,
             reconstruction=self.reconstruction,

@@ -347,6 +347,8 @@ def test_a_row_of_the_history():
             "mean_agreement": 0.9,
             "n_labellings": 2,
             "left_out": [],
+            "clusterer": "ReadLabels",
+            "reducer": None,
             "consensus_share": [{"space": 0, "share": 1.0}, {"space": 1, "share": 0.8}],
             "losses": {"reconstruction": 0.5},
             "training": {"n_epochs": 7, "batch_size": 16, "learning_rate": 1e-3},
@@ -358,6 +360,8 @@ def test_a_row_of_the_history():
             "mean_agreement": 1.0,
             "n_labellings": 2,
             "left_out": [],
+            "clusterer": "ReadLabels",
+            "reducer": None,
             "consensus_share": [{"space": 0, "share": 1.0}, {"space": 1, "share": 1.0}],
             "losses": {"pseudo_label": 0.1},
             "training": {"n_epochs": 5, "batch_size": 16, "learning_rate": 1e-3},
@@ -585,7 +589,7 @@ def test_all_latents_side_by_side_make_one_more_space():
             return np.zeros(len(space), dtype=int)
 
     settings = make_settings(clusterer=KeepShape(), concatenate=True)
-    assert len(cluster_spaces(latents, 2, settings, 0)) == 4
+    assert len(cluster_spaces(latents, 2, settings, 0)[0]) == 4
     assert shapes[:3] == latents.tolist()
     assert shapes[3] == [[0.0, 0.0, 5.0], [1.0, 0.0, 6.0]]
 
@@ -593,7 +597,7 @@ def test_all_latents_side_by_side_make_one_more_space():
 @pytest.mark.parametrize("n_members, concatenate, n_spaces", [(1, True, 1), (1, False, 1), (2, True, 3), (2, False, 2)])
 def test_the_number_of_labellings(n_members, concatenate, n_spaces):
     latents = np.zeros((n_members, 4, 2))
-    assert len(cluster_spaces(latents, 1, make_settings(concatenate=concatenate), 0)) == n_spaces
+    assert len(cluster_spaces(latents, 1, make_settings(concatenate=concatenate), 0)[0]) == n_spaces
     result, _ = run([[TRUTH] * n_members], concatenate=concatenate)
     assert result.member_labels.tolist() == [TRUTH] * n_spaces
 
@@ -601,10 +605,10 @@ def test_the_number_of_labellings(n_members, concatenate, n_spaces):
 def test_labellings_made_at_once_are_the_same():
     latents = np.random.default_rng(0).normal(size=(3, 30, 2))
     settings = make_settings(clusterer=KMeans(n_init=1), concatenate=True)
-    expected = cluster_spaces(latents, 4, settings, 7)
+    expected, embeddings = cluster_spaces(latents, 4, settings, 7)
     with parallel_config("threading"):
-        at_once = cluster_spaces(latents, 4, replace(settings, n_jobs=2), 7)
-    assert at_once.keys() == expected.keys()
+        at_once, _ = cluster_spaces(latents, 4, replace(settings, n_jobs=2), 7)
+    assert at_once.keys() == expected.keys() == embeddings.keys()
     assert all(at_once[i].tolist() == expected[i].tolist() for i in expected)
 
 
@@ -627,7 +631,7 @@ def test_labellings_are_made_at_once(how):
     torch.set_num_threads(2 if how == "torch's threads" else 1)
     try:
         with parallel_config("threading", n_jobs=2) if how == "joblib's configuration" else nullcontext():
-            labellings = cluster_spaces(np.zeros((2, 4, 1)), 2, settings, 0)
+            labellings, _ = cluster_spaces(np.zeros((2, 4, 1)), 2, settings, 0)
         assert torch.get_num_threads() == (2 if how == "torch's threads" else 1)
     finally:
         torch.set_num_threads(1)

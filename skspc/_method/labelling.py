@@ -47,7 +47,8 @@ def cluster_spaces(latents, n_clusters, settings, seed, diverged=()):
     """Label every member's latents (K, N, m) and, for several members, all latents side by side.
 
     With n_clusters "auto", each space is labelled with the number of clusters that most of them have. Members in
-    ``diverged`` are left out. Labels (N,) are returned by space: 0..K-1 for the members, K for all side by side.
+    ``diverged`` are left out. Labels (N,), and what the reducer made of the latents, are returned by space: 0..K-1 for
+    the members, K for all side by side.
     """
     spaces = {member: latents[member] for member in range(len(latents)) if member not in diverged}
     if settings.concatenate and len(spaces) > 1:
@@ -64,7 +65,8 @@ def cluster_spaces(latents, n_clusters, settings, seed, diverged=()):
                 delayed(_label)((embedding,), settings.clusterer, n_clusters, seeds[i])
                 for i, (embedding, _) in zip(spaces, found, strict=True)
             )
-    return dict(zip(spaces, labellings, strict=True))
+    embeddings = {i: embedding for i, (embedding, _) in zip(spaces, found, strict=True)}
+    return dict(zip(spaces, labellings, strict=True)), embeddings
 
 
 def _reduce_and_label(space_in_tuple, settings, n_clusters, seed):

@@ -1,7 +1,7 @@
 """What a fit is told, how far it has come, and what comes out of it."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -29,6 +29,12 @@ class RoundSettings:
     pretraining: TrainingPlan
     training: TrainingPlan
     heads: TrainingPlan
+    other_rules: tuple = ()  # besides this clusterer with this reducer: see `skspc._method.choice`
+
+    def by_rule(self, index):
+        """The settings with one of the rules, 0 for the first."""
+        rule = (None, *self.other_rules)[index]
+        return self if rule is None else replace(self, clusterer=rule.clusterer, reducer=rule.reducer)
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,8 @@ class Progress:
     best : Consensus or None
     best_encoders : dict
         Of the best round: the autoencoders' part of `Ensemble.state`.
+    rule : int
+        By which rows are labelled, of those in `RoundSettings`.
     """
 
     n_clusters: int | str
@@ -59,6 +67,7 @@ class Progress:
     spaces: list = field(default_factory=list)
     best: Consensus | None = None
     best_encoders: dict = field(default_factory=dict)
+    rule: int = 0
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._constants import NOISE
 from .._runtime.seeding import LABELLING, SAMPLES, derive_seed
+from .choice import choose_rule
 from .consensus import Consensus, find_consensus, select_agreed
 from .history import best_round, has_stopped_growing
 from .labelling import Labellings, cluster_spaces, keep_exact, n_spaces, settle_n_clusters
@@ -96,8 +97,14 @@ def _cluster(X, ensemble, progress, settings):
     diverged = without_vote(latents, ensemble.diverged)
     clock.lap("encode")
     seed = derive_seed(ensemble.seed, LABELLING, index)
-    found = cluster_spaces(latents, progress.n_clusters, settings, seed, diverged)
+    rule, settings = progress.rule, settings.by_rule(progress.rule)
+    found, embeddings = cluster_spaces(latents, progress.n_clusters, settings, seed, diverged)
     n_clusters = progress.n_clusters if index else settle_n_clusters(list(found.values()), progress.n_clusters)
+    if index == 0 and settings.other_rules:
+        rule = choose_rule(latents, embeddings, n_clusters, seed)
+        if rule > 0:
+            settings = settings.by_rule(rule)
+            found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged)
     labellings = keep_exact(found, n_clusters, n_spaces(ensemble.n_members, settings.concatenate))
     clock.lap("cluster")
     names = progress.consensus.labels if index else None
@@ -111,6 +118,7 @@ def _cluster(X, ensemble, progress, settings):
         history=[*progress.history, row],
         consensus=consensus,
         spaces=labellings.spaces,
+        rule=rule,
     )
     if best_round(progress.history) == index:
         progress = replace(progress, best=consensus, best_encoders=ensemble.state()["autoencoder"])
@@ -204,6 +212,8 @@ def _history_row(index, consensus, labellings, settings, losses, seconds):
         "mean_agreement": float(votes.mean() / labellings.n_tried),
         "n_labellings": len(labellings.spaces),
         "left_out": labellings.left_out,
+        "clusterer": type(settings.clusterer).__name__,
+        "reducer": None if settings.reducer is None else type(settings.reducer).__name__,
         "consensus_share": _consensus_shares(consensus, labellings),
         "losses": losses,
         "seconds": seconds,

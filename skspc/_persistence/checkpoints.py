@@ -21,7 +21,7 @@ from .files import find_place, os_errors, write_atomically
 
 N_KEPT = 2  # the newest, and one more in case the newest is not whole
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "umap-learn", "hdbscan")
-PLAIN = ("n_clusters", "losses", "seconds", "history", "spaces")  # of Progress: what JSON holds
+PLAIN = ("n_clusters", "losses", "seconds", "history", "spaces", "rule")  # of Progress: what JSON holds
 VOTES = ("consensus", "best")
 
 
@@ -132,7 +132,7 @@ def _state_at(prefix, arrays):
 
 
 def _progress_of(document, arrays):
-    parts: dict = {name: document[name] for name in PLAIN}
+    parts: dict = {name: document[name] for name in PLAIN if name in document}  # one of version 0.1 has no rule
     for name in VOTES:
         if f"{name}.labels" in arrays:
             parts[name] = Consensus(**{part: arrays[f"{name}.{part}"] for part in ("labels", "votes", "aligned")})

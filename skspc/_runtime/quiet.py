@@ -7,7 +7,7 @@ from .shared import shared_by_threads
 
 # That rows fall apart into components, or are few, or that one labelling of many stopped early: nothing that a user
 # could or should mend.
-_MODULES = r"umap\b|pynndescent\b|numba\b|sklearn\.(manifold|cluster|mixture)\b"
+_MODULES = r"umap\b|pynndescent\b|numba\b|sklearn\.(base|manifold|cluster|mixture)\b"
 
 
 @shared_by_threads

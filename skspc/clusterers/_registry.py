@@ -77,7 +77,7 @@ class Registry(Generic[Part]):
         """Let a name stand for what a factory makes; see `register_clusterer`."""
         if not isinstance(name, str) or not name:
             raise TypeError(f"name={name!r} of a {self.kind} must be a string with at least one character.")
-        if name in self._built_in:
+        if name in (*self._built_in, "auto"):
             raise ValueError(f"name={name!r} is a built-in {self.kind}. Register yours by another name.")
         if not callable(factory):
             raise TypeError(

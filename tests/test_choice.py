@@ -1,0 +1,147 @@
+"""clusterer="auto": which rule labels the rows, and that it stays for the whole fit."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
+
+from skspc import SPCClustering
+from skspc._method.choice import choose_rule, labelling_rules, reducer_pays
+from skspc._method.progress import Progress
+from skspc._persistence.checkpoints import _progress_of
+from skspc.clusterers import HDBSCANCut, UMAPReducer, register_clusterer
+from skspc.metrics import clustering_accuracy
+
+N_MEMBERS, N_ROWS = 3, 300
+
+
+def members(seed=0, noise=0.0):
+    """Latents of members that see the same three clusters, turned, and their classes."""
+    X, classes = make_blobs(N_ROWS, n_features=6, centers=3, random_state=seed)
+    rng = np.random.default_rng(seed)
+    turned = [X @ np.linalg.qr(rng.normal(size=(6, 6)))[0] for _ in range(N_MEMBERS)]
+    return [latents + noise * rng.normal(size=X.shape) for latents in turned], classes
+
+
+def chance(seed):
+    """An embedding in which each member has three clusters of its own."""
+    return make_blobs(N_ROWS, centers=3, random_state=seed)[0]
+
+
+def test_embeddings_of_chance_do_not_pay():
+    latents, _ = members()
+    assert not reducer_pays(latents, [chance(i) for i in range(N_MEMBERS)], 3, 0)
+
+
+def test_embeddings_pay_that_show_the_same():
+    latents, _ = members()
+    assert reducer_pays(latents, [PCA(2).fit_transform(one) for one in latents], 3, 0)
+
+
+def test_embeddings_pay_that_keep_neighbours_together():
+    """Two slabs: k-means on the latents cuts both across, all members alike, and tears neighbours apart."""
+    rng = np.random.default_rng(0)
+    which = np.arange(N_ROWS) % 2
+    slabs = rng.normal(size=(N_ROWS, 6)) * [3, 0.3, 1.5, 1.5, 1.5, 1.5] + np.outer(which, [0, 4, 0, 0, 0, 0])
+    seen = np.tile(which, (N_MEMBERS, 1))
+    seen[0, slabs[:, 0] > 1.5] = 0  # members agree on the slabs but for an end
+    seen[1, slabs[:, 0] < -1.5] = 1
+    embeddings = [one[:, None] + 0.01 * rng.normal(size=(N_ROWS, 2)) for one in seen]
+    assert reducer_pays([slabs] * N_MEMBERS, embeddings, 2, 0)
+    slabs[:, 1] = 0  # now they are of the embeddings alone
+    assert not reducer_pays([slabs * [1, 1, 0, 0, 0, 0]] * N_MEMBERS, embeddings, 2, 0)
+
+
+@pytest.mark.parametrize("n_members, n_clusters", [(1, 3), (3, N_ROWS + 1)])
+def test_the_reducer_stays_where_nothing_can_be_compared(n_members, n_clusters):
+    latents, _ = members()
+    assert reducer_pays(latents[:n_members], [chance(i) for i in range(n_members)], n_clusters, 0)
+
+
+def test_the_reducer_stays_where_rows_are_too_few_for_the_clusters():
+    latents = [np.repeat([[0.0], [1.0]], 10, axis=0)] * N_MEMBERS
+    assert reducer_pays(latents, latents, 3, 0)
+
+
+def test_members_that_diverged_are_left_out_of_the_choice():
+    latents, _ = members()
+    latents[1] = np.full_like(latents[1], np.nan)
+    embeddings = {i: chance(i) for i in (0, 2, 3)}  # 3: all side by side
+    assert choose_rule(np.stack(latents), embeddings, 3, 0) == 1
+
+
+def test_rules_by_the_two_parameters():
+    auto = labelling_rules("auto", "umap")
+    assert [type(rule.clusterer).__name__ for rule in auto] == ["HDBSCANCut", "KMeans"]
+    assert [rule.reducer is None for rule in auto] == [False, True]
+    assert [type(rule.clusterer) for rule in labelling_rules("auto", None)] == [HDBSCANCut]
+    [given] = labelling_rules("hdbscan", "umap")
+    assert isinstance(given.clusterer, HDBSCANCut) and isinstance(given.reducer, UMAPReducer)
+
+
+def test_auto_cannot_be_registered():
+    with pytest.raises(ValueError, match="'auto' is a built-in"):
+        register_clusterer("auto", HDBSCANCut)
+
+
+class Scatter(PCA):
+    """A reducer that tells nothing: three clusters by chance, others each time."""
+
+    def fit_transform(self, X, y=None):
+        return make_blobs(len(X), centers=3, random_state=self.random_state)[0]
+
+
+def fit(X, **parameters):
+    settings = {"n_clusters": 3, "n_estimators": 3, "max_iter": 1, "pretrain_epochs": 20, "epochs": 2}
+    return SPCClustering(**{**settings, "random_state": 0, **parameters}).fit(X)
+
+
+def rules_of(model):
+    return [(row["clusterer"], row["reducer"]) for row in model.history_]
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    X, classes = make_blobs(N_ROWS, n_features=6, centers=3, random_state=0)
+    return StandardScaler().fit_transform(X), classes
+
+
+def test_a_fit_leaves_a_reducer_that_does_not_pay(blobs):
+    X, classes = blobs
+    model = fit(X, reducer=Scatter())
+    assert rules_of(model) == [("KMeans", None)] * len(model.history_)
+    assert clustering_accuracy(classes, model.labels_) == 1.0
+
+
+def test_a_fit_keeps_a_reducer_that_pays(blobs):
+    X, _ = blobs
+    model = fit(X, reducer=PCA(2))
+    assert rules_of(model) == [("HDBSCANCut", "PCA")] * len(model.history_)
+    same = fit(X, reducer=PCA(2), clusterer="hdbscan")
+    np.testing.assert_array_equal(model.labels_, same.labels_)
+
+
+def test_the_number_found_stays_where_the_reducer_goes(blobs):
+    X, _ = blobs
+    model = fit(X, reducer=Scatter(), n_clusters="auto")
+    assert rules_of(model)[0] == ("KMeans", None)
+    assert len(np.unique(model.labels_)) == model.n_clusters_ == 3
+
+
+def test_the_rule_is_kept_in_a_checkpoint(blobs, tmp_path):
+    def stop(history):
+        return True
+
+    X, _ = blobs
+    settings = {"reducer": Scatter(), "max_iter": 2, "checkpoint": tmp_path}
+    model = SPCClustering(3, n_estimators=3, pretrain_epochs=20, epochs=2, random_state=0, **settings)
+    assert len(model.fit(X, monitor=stop).history_) == 1
+    resumed = model.fit(X)
+    assert rules_of(resumed) == [("KMeans", None)] * len(resumed.history_)
+    assert len(resumed.history_) > 1
+
+
+def test_a_checkpoint_from_before_the_choice_is_of_the_first_rule():
+    document = {"n_clusters": 3, "losses": {}, "seconds": {}, "history": [], "spaces": []}
+    assert _progress_of(document, {}) == Progress(3, {}, {}, rule=0)
