@@ -102,12 +102,14 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             ``fit_predict``, default="auto"
         What labels the reduced latents; negative labels are noise. A copy is made for each labelling, with
         ``n_clusters`` (or ``n_components``) and ``random_state`` set if it has them. See `skspc.clusterers`.
-        "auto" is "hdbscan", or "kmeans" on the latents themselves where the first clustering shows that the members
-        agree clearly more on that and the reducer's embeddings keep no more neighbours together in the eyes of other
-        members, as with short texts; ``history_`` tells which. With one member or no reducer it is "hdbscan".
+        "auto" is "hdbscan", or "kmeans" with fewer than 30 rows a cluster. It becomes "kmeans" on the latents
+        themselves where the first clustering shows that members agree clearly more on that, and that the reducer's
+        embeddings keep no more neighbours together in the eyes of other members, as with short texts. ``history_``
+        tells which it was.
     reducer : "umap", registered name, object with ``fit_transform``, or None, default="umap"
         What reduces the latents for the clusterer; with None it sees the latents themselves. A copy is made for each
-        labelling, with ``random_state`` set if it has one, and ``device`` if that is "auto".
+        labelling, with ``random_state`` set if it has one, ``device`` if that is "auto", and ``rows_per_cluster`` if
+        that is None.
     network : {"auto", "conv", "mlp"} or instance, default="auto"
         Kind of the autoencoders. "auto" is "conv", convolutional, for images and "mlp", fully connected, for vectors.
         An instance, e.g. `skspc.networks.ConvNetwork`, has settings of its own.
@@ -366,14 +368,14 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         device = resolve_device(self.device)
         network = choose_network(self.network, image_shape)
         augmentation = get_augmentation(self.augmentation, image_shape)
-        rules = labelling_rules(self.clusterer, self.reducer)
+        first, inverse = distinct_rows(X)
+        rules = labelling_rules(self.clusterer, self.reducer, self.n_clusters, len(first))
         check_parts(rules[0].clusterer, rules[0].reducer, self.n_clusters, device)
         seed = draw_seed(self.random_state)
         checkpoints = self._open_checkpoints(X, image_shape, device)
         stored = checkpoints.stored_seed()
         seed = seed if stored is None else stored
 
-        first, inverse = distinct_rows(X)
         distinct = X if len(first) == len(X) else X[first]
         n_clusters = self._attainable_n_clusters(len(first))
         trial._image_shape, trial._scaling = image_shape, self._fit_scaling(distinct, image_shape)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
@@ -72,12 +73,25 @@ def test_members_that_diverged_are_left_out_of_the_choice():
 
 
 def test_rules_by_the_two_parameters():
-    auto = labelling_rules("auto", "umap")
-    assert [type(rule.clusterer).__name__ for rule in auto] == ["HDBSCANCut", "KMeans"]
+    auto = labelling_rules("auto", "umap", 10, 300)
+    assert [type(rule.clusterer) for rule in auto] == [HDBSCANCut, KMeans]
     assert [rule.reducer is None for rule in auto] == [False, True]
-    assert [type(rule.clusterer) for rule in labelling_rules("auto", None)] == [HDBSCANCut]
-    [given] = labelling_rules("hdbscan", "umap")
+    assert [type(rule.clusterer) for rule in labelling_rules("auto", None, 10, 300)] == [HDBSCANCut]
+    [given] = labelling_rules("hdbscan", "umap", 10, 20)
     assert isinstance(given.clusterer, HDBSCANCut) and isinstance(given.reducer, UMAPReducer)
+
+
+@pytest.mark.parametrize("n_clusters, expected", [(10, HDBSCANCut), (11, KMeans), ("auto", HDBSCANCut)])
+def test_few_rows_a_cluster_are_left_to_k_means(n_clusters, expected):
+    rule = labelling_rules("auto", "umap", n_clusters, 300)[0]
+    assert isinstance(rule.clusterer, expected) and isinstance(rule.reducer, UMAPReducer)
+
+
+def test_small_clusters_are_found():
+    """Forty kinds of ten rows, of which HDBSCAN alone had found a third."""
+    X, classes = make_blobs([10] * 40, n_features=10, center_box=(-6, 6), random_state=0)
+    model = SPCClustering(40, n_estimators=2, pretrain_epochs=20, max_iter=0, random_state=0).fit(X)
+    assert clustering_accuracy(classes, model.labels_) > 0.95
 
 
 def test_auto_cannot_be_registered():

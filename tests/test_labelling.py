@@ -1,9 +1,12 @@
 """One labelling of one latent space."""
 
+from types import SimpleNamespace
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import torch
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
@@ -11,7 +14,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 
 from skspc._constants import NOISE
-from skspc._method.labelling import label_embedding, reduce_space
+from skspc._method.labelling import cluster_spaces, label_embedding, reduce_space
 from skspc._method.parts import check_parts, count_parameter
 from skspc.clusterers import (
     HDBSCANCut,
@@ -307,6 +310,27 @@ def test_values_of_a_reducer_must_be_finite():
 def test_labels_must_be_numbers():
     with pytest.raises(ValueError, match=r"clusterer=.* returned labels of shape \(2,\) and type <U1 for 2 rows"):
         label_embedding(np.zeros((2, 2)), Scripted(["a", "b"]), 2, 0)
+
+
+class KeepsRowsPerCluster(TransformerMixin, BaseEstimator):
+    given: ClassVar = []
+
+    def __init__(self, rows_per_cluster=None):
+        self.rows_per_cluster = rows_per_cluster
+
+    def fit_transform(self, X, y=None):
+        self.given.append(self.rows_per_cluster)
+        return X
+
+
+@pytest.mark.parametrize("set_to, n_clusters, expected", [(None, 4, 1.5), (7, 4, 7), (None, "auto", None)])
+def test_a_reducer_is_told_the_rows_of_a_cluster(set_to, n_clusters, expected):
+    KeepsRowsPerCluster.given.clear()
+    settings = SimpleNamespace(
+        clusterer=Scripted([0] * 6), reducer=KeepsRowsPerCluster(set_to), concatenate=False, n_jobs=1, device="cpu"
+    )
+    cluster_spaces(np.zeros((1, 6, 2)), n_clusters, settings, 0)
+    assert KeepsRowsPerCluster.given == [expected]
 
 
 def test_a_reducer_in_a_pipeline_is_given_the_device():

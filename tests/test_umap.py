@@ -32,6 +32,11 @@ def test_neighbours_are_in_proportion_to_rows_within_limits(n_rows, n_neighbors)
     assert type(default_n_neighbors(n_rows)) is int
 
 
+@pytest.mark.parametrize("rows_per_cluster, n_neighbors", [(2.5, 4), (6, 4), (10, 8), (15.8, 12), (500, 12)])
+def test_small_clusters_have_fewer_neighbours(rows_per_cluster, n_neighbors):
+    assert default_n_neighbors(400, rows_per_cluster) == n_neighbors
+
+
 @pytest.mark.parametrize("n_neighbors", [2, 5, 30])
 def test_exact_neighbours_are_scikit_learns(n_neighbors):
     X = np.random.default_rng(0).normal(size=(30, 4))

@@ -72,7 +72,8 @@ def cluster_spaces(latents, n_clusters, settings, seed, diverged=()):
 def _reduce_and_label(space_in_tuple, settings, n_clusters, seed):
     """Reduce and label one space, which comes in a tuple: see `skspc._runtime.jobs.run_elsewhere`."""
     (space,) = space_in_tuple
-    embedding = reduce_space(space, settings.reducer, seed, settings.device)
+    rows_per_cluster = None if n_clusters == AUTO else len(space) / n_clusters
+    embedding = reduce_space(space, settings.reducer, seed, settings.device, rows_per_cluster)
     return embedding, label_embedding(embedding, settings.clusterer, n_clusters, seed)
 
 
@@ -81,14 +82,15 @@ def _label(embedding_in_tuple, clusterer, n_clusters, seed):
     return label_embedding(embedding, clusterer, n_clusters, seed)
 
 
-def reduce_space(space, reducer, seed, device):
+def reduce_space(space, reducer, seed, device, rows_per_cluster=None):
     """Reduce one latent space (N, m) by a copy of the reducer: (N, d).
 
-    The copy has the seed as its ``random_state``, if it has one, and the device as its ``device`` if that is "auto".
+    The copy has the seed as its ``random_state``, if it has one, the device as its ``device`` if that is "auto", and
+    ``rows_per_cluster`` if that is among its parameters and None.
     """
     if reducer is None:
         return space
-    embedding = np.asarray(copy_reducer(reducer, seed, device).fit_transform(space))
+    embedding = np.asarray(copy_reducer(reducer, seed, device, rows_per_cluster).fit_transform(space))
     if embedding.ndim != 2 or len(embedding) != len(space) or not np.issubdtype(embedding.dtype, np.number):
         raise ValueError(
             f"reducer={reducer!r} made an array of shape {embedding.shape} and type {embedding.dtype} of {len(space)} "

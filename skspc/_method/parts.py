@@ -11,12 +11,14 @@ AUTO = "auto"
 _COUNTS = ("n_clusters", "n_components")  # of scikit-learn's clusterers, of its mixtures
 
 
-def copy_reducer(reducer, seed, device):
-    """Copy a reducer, with its random states set, and its devices where they are "auto"."""
+def copy_reducer(reducer, seed, device, rows_per_cluster=None):
+    """Copy a reducer: random states are set, devices where they are "auto", rows a cluster where these are None."""
     copy = clone(reducer, safe=False)
     parameters = _parameters(copy)
-    devices = {name: device for name in _named(parameters, "device") if parameters[name] == AUTO}
-    return _with_settings(copy, dict.fromkeys(_named(parameters, "random_state"), seed) | devices)
+    settings = dict.fromkeys(_named(parameters, "random_state"), seed)
+    for name, old, new in (("device", AUTO, device), ("rows_per_cluster", None, rows_per_cluster)):
+        settings |= {full: new for full in _named(parameters, name) if parameters[full] == old}
+    return _with_settings(copy, settings)
 
 
 def copy_clusterer(clusterer, n_clusters, seed):

@@ -26,6 +26,7 @@ Engine = Literal["auto", "umap-learn", "torch"]
 N_EPOCHS = 200
 MIN_NEIGHBORS, MAX_NEIGHBORS = 12, 30
 NEIGHBORS_PER_ROW = 30 / 70_000
+_SHARE_OF_CLUSTER, _FEWEST_NEIGHBORS = 0.75, 4
 _MIN_ROWS = 8  # below, a neighbour graph of the rows is all but complete
 
 
@@ -36,7 +37,8 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
     ----------
     n_neighbors : int or "auto", default="auto"
         "auto" is 30 for 70 000 rows, in proportion elsewhere (the paper's rule), but at least 12: below, clusters
-        fall apart. Never more than the rows allow.
+        fall apart. It is at most three quarters of ``rows_per_cluster``, where that is told, and 4 or more: small
+        clusters have no more neighbours. Never more than the rows allow.
     n_components : int, default=2
         Dimensions of the embedding.
     min_dist : float, default=0.0
@@ -50,6 +52,8 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         Where "torch" computes, and what ``engine="auto"`` goes by. "auto" in `SPCClustering` is the estimator's.
     random_state : None, int or RandomState, default=None
         Seeds the layout.
+    rows_per_cluster : float or None, default=None
+        Rows that a cluster has in the mean. In `SPCClustering` None becomes N / C, where C is a number.
 
     Attributes
     ----------
@@ -79,6 +83,7 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         "engine": [StrOptions({"auto", "umap-learn", "torch"})],
         "device": "no_validation",  # resolve_device's
         "random_state": ["random_state"],
+        "rows_per_cluster": [Interval(Real, 0, None, closed="neither"), None],
     }
 
     def __init__(
@@ -90,6 +95,7 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         engine: Engine = "auto",
         device: str | torch.device = "auto",
         random_state: int | np.random.RandomState | None = None,
+        rows_per_cluster: float | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
@@ -98,6 +104,7 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         self.engine = engine
         self.device = device
         self.random_state = random_state
+        self.rows_per_cluster = rows_per_cluster
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> Self:
@@ -131,7 +138,8 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
             return cast(Embedding, PCA(n_components, svd_solver="full").fit_transform(X))
         X = np.ascontiguousarray(X, dtype=np.float32)
         device = resolve_device(self.device)
-        n_neighbors = default_n_neighbors(len(X)) if self.n_neighbors == "auto" else self.n_neighbors
+        auto = self.n_neighbors == "auto"
+        n_neighbors = default_n_neighbors(len(X), self.rows_per_cluster) if auto else self.n_neighbors
         settings = {
             "n_neighbors": min(n_neighbors, len(X) - 1),
             "n_components": self.n_components,
@@ -177,6 +185,9 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         raise NotImplementedError("UMAPReducer embeds the rows it was fitted on; use fit_transform.")
 
 
-def default_n_neighbors(n_rows: int) -> int:
-    """30 neighbours for 70 000 rows, in proportion elsewhere, between 12 and 30."""
-    return int(np.clip(round(NEIGHBORS_PER_ROW * n_rows), MIN_NEIGHBORS, MAX_NEIGHBORS))
+def default_n_neighbors(n_rows: int, rows_per_cluster: float | None = None) -> int:
+    """30 neighbours for 70 000 rows, in proportion elsewhere, between 12 and 30; fewer for small clusters."""
+    n_neighbors = int(np.clip(round(NEIGHBORS_PER_ROW * n_rows), MIN_NEIGHBORS, MAX_NEIGHBORS))
+    if rows_per_cluster is None:
+        return n_neighbors
+    return min(n_neighbors, max(round(_SHARE_OF_CLUSTER * rows_per_cluster), _FEWEST_NEIGHBORS))
