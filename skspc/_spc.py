@@ -51,6 +51,8 @@ ROUND_EPOCHS, MIN_ROUND_STEPS = 5, 300
 HEAD_EPOCHS, MIN_HEAD_STEPS = 10, 400
 LEARNING_RATE = 1e-3
 
+LOW_AGREEMENT = 0.1  # share of agreed rows, below which a fit warns
+
 Array: TypeAlias = NDArray[Any]
 Shape: TypeAlias = tuple[int, ...] | None  # (C, H, W) of images
 
@@ -394,6 +396,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         trial._store(result, inverse)
         trial._store_predictions(distinct, inverse)
         release_memory(device)
+        trial._warn_of_low_agreement()
         self._become(trial)
         self._conclude(result, checkpoints)
         return self
@@ -429,6 +432,18 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         probabilities = self._probabilities(distinct)
         self.predict_consistency_ = float(np.mean(probabilities.argmax(axis=1)[inverse] == self.labels_))
         self.label_probability_ = probabilities[inverse, self.labels_]
+
+    def _warn_of_low_agreement(self) -> None:
+        share = self.agreed_.mean()
+        if share < LOW_AGREEMENT:
+            labelled_by = self.history_[self.best_iter_]["clusterer"]
+            warnings.warn(
+                f"Only {share:.1%} of the rows are agreed on: to the members these clusters are hardly more than "
+                f"chance. Compare labels_ with those of k-means, and try another n_clusters (now {self.n_clusters_}), "
+                f"clusterer (now {labelled_by}) or scaling (now {self.scaling!r}). agreement_ has it row by row.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _conclude(self, result: RoundsResult, checkpoints: Checkpoints) -> None:
         """Remove the checkpoints of a fit that came to its own end; pass Ctrl-C on."""

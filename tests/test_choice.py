@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
@@ -159,3 +160,29 @@ def test_the_rule_is_kept_in_a_checkpoint(blobs, tmp_path):
 def test_a_checkpoint_from_before_the_choice_is_of_the_first_rule():
     document = {"n_clusters": 3, "losses": {}, "seconds": {}, "history": [], "spaces": []}
     assert _progress_of(document, {}) == Progress(3, {}, {}, rule=0)
+
+
+class Chance(ClusterMixin, BaseEstimator):
+    """Labels by chance, others for each member."""
+
+    def __init__(self, n_clusters=2, random_state=None):
+        self.n_clusters, self.random_state = n_clusters, random_state
+
+    def fit_predict(self, X, y=None):
+        return np.random.default_rng(self.random_state).permutation(np.arange(len(X)) % self.n_clusters)
+
+
+def test_a_fit_tells_that_hardly_a_row_is_agreed_on(blobs):
+    X, _ = blobs
+    model = SPCClustering(6, clusterer=Chance(), reducer=None, n_estimators=4, max_iter=0, pretrain_epochs=1)
+    with pytest.warns(UserWarning, match=r"Only \d\.\d% of the rows are agreed on.*clusterer \(now Chance\)"):
+        model.fit(X)
+    assert model.agreed_.mean() < 0.1
+
+
+def test_a_fit_that_is_not_to_warn_leaves_the_model_as_it_was(blobs):
+    X, _ = blobs
+    model = SPCClustering(6, clusterer=Chance(), reducer=None, n_estimators=4, max_iter=0, pretrain_epochs=1)
+    with pytest.raises(UserWarning, match="Only"):
+        model.fit(X)
+    assert not hasattr(model, "labels_")
