@@ -3,6 +3,7 @@ PYTHON ?= python3
 TORCH ?=
 GALLERY ?=
 TESTS ?=
+LEGS ?= oldest bare
 BIN := .venv/bin
 
 # What `make reproduce` has measured. To add to the committed rows: make reproduce-full RESULTS=paper/results.jsonl
@@ -25,9 +26,10 @@ lint: .venv/.installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Tests with the oldest versions allowed (of torch, what TORCH names), and without optional packages; TESTS goes to pytest.
+# Tests with the oldest versions allowed (of torch, what TORCH names), and without optional packages; LEGS picks, TESTS
+# goes to pytest.
 matrix: .venv/.installed-test
-	TORCH="$(TORCH)" $(BIN)/nox -s oldest bare -- $(TESTS)
+	TORCH="$(TORCH)" $(BIN)/nox -s $(LEGS) -- $(TESTS)
 
 # The site, in docs/_build/html. GALLERY=trust runs that example alone, GALLERY=none runs none.
 docs: .venv/.installed-docs
