@@ -180,6 +180,7 @@ def test_a_fit_tells_that_hardly_a_row_is_agreed_on(blobs):
     assert model.agreed_.mean() < 0.1
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_fit_that_is_not_to_warn_leaves_the_model_as_it_was(blobs):
     X, _ = blobs
     model = SPCClustering(6, clusterer=Chance(), reducer=None, n_estimators=4, max_iter=0, pretrain_epochs=1)
