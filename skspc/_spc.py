@@ -26,7 +26,7 @@ from ._docstrings import filled_in
 from ._ensemble.ensemble import Ensemble
 from ._ensemble.plan import TrainingPlan, plan_training
 from ._input.scaling import Scaling, fit_image_scaling, fit_vector_scaling
-from ._input.validation import as_numbers, check_image_shape, check_n_samples, choose_network, flatten_images
+from ._input.validation import as_numbers, check_image_shape, check_n_samples, choose_network, flatten_images, no_number
 from ._method.choice import LabellingRule, labelling_rules
 from ._method.parts import AUTO, check_parts
 from ._method.progress import RoundSettings, RoundsResult
@@ -440,9 +440,10 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             warnings.warn(
                 f"Only {share:.1%} of the rows are agreed on: to the members these clusters are hardly more than "
                 f"chance. Compare labels_ with those of k-means, and try another n_clusters (now {self.n_clusters_}), "
-                f"clusterer (now {labelled_by}) or scaling (now {self.scaling!r}). agreement_ has it row by row.",
+                f"clusterer={self.clusterer!r} (it was {labelled_by}) or scaling={self.scaling!r}. agreement_ tells it "
+                "of each row.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
 
     def _conclude(self, result: RoundsResult, checkpoints: Checkpoints) -> None:
@@ -456,7 +457,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 f"The fit was interrupted after {self.n_iter_} clusterings. The model is fitted to the best of them, "
                 f"round {self.best_iter_}.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         finally:
             raise KeyboardInterrupt
@@ -482,7 +483,12 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     def _check_rows(self, X: ArrayLike, reset: bool = True) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums up all of X, to see whether it is finite
-            X = validate_data(self, X, dtype="numeric", reset=reset)
+            try:
+                X = validate_data(self, X, dtype="numeric", reset=reset)
+            except ValueError as error:
+                if "could not convert" in str(error):  # of text
+                    raise no_number(error) from error
+                raise
         return as_numbers(X)
 
     def _attainable_n_clusters(self, n_distinct: int) -> int | str:
@@ -494,7 +500,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 f"X has {n_distinct} distinct rows, fewer than n_clusters={self.n_clusters}; "
                 f"{n_distinct} clusters are found, one for each.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
         return int(min(self.n_clusters, n_distinct))
 

@@ -172,12 +172,34 @@ class Chance(ClusterMixin, BaseEstimator):
         return np.random.default_rng(self.random_state).permutation(np.arange(len(X)) % self.n_clusters)
 
 
+class Whole:
+    """One cluster."""
+
+    def fit_predict(self, X):
+        return np.zeros(len(X), dtype=int)
+
+
 def test_a_fit_tells_that_hardly_a_row_is_agreed_on(blobs):
     X, _ = blobs
     model = SPCClustering(6, clusterer=Chance(), reducer=None, n_estimators=4, max_iter=0, pretrain_epochs=1)
-    with pytest.warns(UserWarning, match=r"Only \d\.\d% of the rows are agreed on.*clusterer \(now Chance\)"):
+    with pytest.warns(UserWarning, match=r"Only \d\.\d% of the rows are agreed on.*\(it was Chance\)"):
         model.fit(X)
     assert model.agreed_.mean() < 0.1
+
+
+def test_warnings_of_a_fit_are_of_the_line_that_called_it(blobs):
+    X, _ = blobs
+    rows = {"reducer": None, "n_estimators": 2, "max_iter": 0, "pretrain_epochs": 1}
+    seen = {
+        "agreed on": (SPCClustering(6, clusterer=Chance(), **(rows | {"n_estimators": 4})), X),
+        "distinct rows": (SPCClustering(4, clusterer="kmeans", **rows), np.repeat(np.eye(3), 10, axis=0)),
+        "is used with 3": (SPCClustering(3, clusterer=KMeans(7, n_init=1), **rows), X),
+        "all rows are in one": (SPCClustering("auto", clusterer=Whole(), **rows), X),
+    }
+    for message, (model, given) in seen.items():
+        with pytest.warns(UserWarning, match=message) as caught:
+            model.fit(given)
+        assert {warning.filename for warning in caught} == {__file__}, message
 
 
 @pytest.mark.filterwarnings("error")

@@ -396,7 +396,10 @@ def test_input_is_left_alone(blobs, quick):
         ({"n_clusters": 2.5}, "'n_clusters' parameter"),
         ({"n_clusters": 500}, "n_samples=150 is less than n_clusters=500. Lower"),
         ({"n_estimators": 0}, "'n_estimators' parameter"),
-        ({"clusterer": "dbscan"}, "clusterer='dbscan' is not known. Known names: 'agglomerative', 'gmm', 'hdbscan'"),
+        (
+            {"clusterer": "dbscan"},
+            "clusterer='dbscan' is not known. Known names: 'agglomerative', 'auto', 'gmm', 'hdbscan'",
+        ),
         ({"reducer": "tsne"}, "reducer='tsne' is not known. Known names: 'umap'"),
         ({"network": "resnet"}, "network='resnet' is not known. Known names"),
         ({"network": "conv"}, "network='conv' needs images.*image_shape=None.*Pass image_shape"),

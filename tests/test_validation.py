@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse
 import torch
 
+from skspc import SPCClustering
 from skspc._input.validation import (
     as_numbers,
     check_image_shape,
@@ -291,3 +292,13 @@ def test_distinct_rows_do_not_depend_on_memory_layout(order):
     X = np.asarray([[1, 2, 3], [4, 5, 6], [1, 2, 3]], order=order)[:, ::2]
     first, inverse = distinct_rows(X)
     assert (first.tolist(), inverse.tolist()) == ([0, 1], [0, 1, 0])
+
+
+@pytest.mark.parametrize("method", ["fit", "predict"])
+def test_a_column_of_text_is_named_as_what_is_no_number(method):
+    table = pd.DataFrame({"size": np.arange(20.0), "colour": ["red", "blue"] * 10})
+    model = SPCClustering(2, n_estimators=1, max_iter=0, pretrain_epochs=1)
+    if method == "predict":
+        model.fit(table.assign(colour=np.arange(20) % 2))
+    with pytest.raises(ValueError, match=r"X holds what is no number \(could not convert string to float: .*OneHot"):
+        getattr(model, method)(table)

@@ -174,6 +174,13 @@ def from_torch(X):
     return to_numpy(X.float() if narrow else X)
 
 
+def no_number(error):
+    """A ValueError for X that holds text, say."""
+    return ValueError(
+        f"X holds what is no number ({error}). Leave it out, or encode it, e.g. by sklearn.preprocessing.OneHotEncoder."
+    )
+
+
 def as_numbers(X) -> np.ndarray:
     """Make rows numbers that torch has: objects, and floats wider than 64 bits, become float64.
 
@@ -188,9 +195,6 @@ def as_numbers(X) -> np.ndarray:
         with np.errstate(over="ignore"):
             X = X.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(
-            f"X holds what is no number ({error}). Leave it out, or encode it, e.g. by "
-            "sklearn.preprocessing.OneHotEncoder."
-        ) from error
+        raise no_number(error) from error
     assert_all_finite(X, input_name="X")
     return X

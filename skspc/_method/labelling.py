@@ -147,7 +147,7 @@ def settle_n_clusters(found, n_clusters):
         message = "n_clusters='auto' found no clusters apart; all rows are in one. Pass n_clusters if you know better."
     else:
         return settled
-    warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    warnings.warn(message, ConvergenceWarning, stacklevel=7)
     return settled
 
 

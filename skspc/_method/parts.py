@@ -85,7 +85,7 @@ def _check_count(clusterer, n_clusters):
             f"clusterer={clusterer!r} has {name}={given!r}; it is used with {n_clusters}, the n_clusters of "
             "SPCClustering.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 

@@ -51,7 +51,7 @@ def run_rounds(X, ensemble, n_clusters, settings, reporter, checkpoints):
     except TrainingDiverged as error:
         if progress is None or not progress.history:
             raise
-        warnings.warn(f"{error} The result is that of the best round before.", ConvergenceWarning, stacklevel=3)
+        warnings.warn(f"{error} The result is that of the best round before.", ConvergenceWarning, stacklevel=5)
     reporter.stage("training classifiers")
     try:
         result = _finish(X, ensemble, progress, settings)

@@ -69,15 +69,17 @@ class Registry(Generic[Part]):
     Packages offer theirs as entry points of the group ``skspc.<kind>s``.
     """
 
-    def __init__(self, kind: str, method: str, built_in: dict[str, Callable[[], Part]]) -> None:
-        self.kind, self.method, self._built_in = kind, method, built_in
+    def __init__(
+        self, kind: str, method: str, built_in: dict[str, Callable[[], Part]], settled_by_fit: tuple[str, ...] = ()
+    ) -> None:
+        self.kind, self.method, self._built_in, self._settled_by_fit = kind, method, built_in, settled_by_fit
         self._registered: dict[str, Callable[[], Part]] = {}
 
     def register(self, name: str, factory: Callable[[], Part]) -> None:
         """Let a name stand for what a factory makes; see `register_clusterer`."""
         if not isinstance(name, str) or not name:
             raise TypeError(f"name={name!r} of a {self.kind} must be a string with at least one character.")
-        if name in (*self._built_in, "auto"):
+        if name in (*self._built_in, *self._settled_by_fit):
             raise ValueError(f"name={name!r} is a built-in {self.kind}. Register yours by another name.")
         if not callable(factory):
             raise TypeError(
@@ -126,8 +128,9 @@ class Registry(Generic[Part]):
                     f"{self.kind}={name!r} is offered by the entry point {offered[0].value!r}, which cannot be "
                     f"loaded: {error!r}. Mend or uninstall that package."
                 ) from error
+        known = sorted([*self.names(), *self._settled_by_fit])
         raise ValueError(
-            f"{self.kind}={name!r} is not known. Known names: {', '.join(map(repr, self.names()))}; or pass an object "
+            f"{self.kind}={name!r} is not known. Known names: {', '.join(map(repr, known))}; or pass an object "
             f"with a method {self.method!r}, or give it a name by skspc.clusterers.register_{self.kind} (in each "
             "process that fits: joblib's workers are processes of their own)."
         )
@@ -147,7 +150,7 @@ class Registry(Generic[Part]):
             )
 
 
-_clusterers: Registry[Clusterer] = Registry("clusterer", "fit_predict", BUILT_IN_CLUSTERERS)
+_clusterers: Registry[Clusterer] = Registry("clusterer", "fit_predict", BUILT_IN_CLUSTERERS, ("auto",))
 _reducers: Registry[Reducer] = Registry("reducer", "fit_transform", BUILT_IN_REDUCERS)
 
 
