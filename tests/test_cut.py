@@ -11,18 +11,15 @@ from sklearn.metrics import adjusted_rand_score
 
 from skspc._constants import NOISE
 from skspc.clusterers import HDBSCANCut, UMAPReducer, _hdbscan, _umap_learn, _umap_torch
+from skspc.clusterers._condensed import condense, excess_of_mass, leaf_sizes, leaves
 from skspc.clusterers._cut import (
     Selection,
     cluster_sizes_to_try,
     components_after,
     consistent_n_clusters,
     cut_tree_exactly,
-    excess_of_mass,
-    largest_leaf_size,
-    leaves,
     persistent_n_clusters,
     persistent_selections,
-    smallest_leaf_size,
     widest_cut,
 )
 from skspc.clusterers._hdbscan import single_linkage_tree
@@ -101,42 +98,55 @@ def test_merges_at_one_distance_are_one_level(n_clusters, expected, min_cluster_
 
 
 @pytest.mark.parametrize("min_cluster_size, min_samples", [(2, 2), (5, 5), (15, 10), (40, 10)])
+@pytest.mark.parametrize("step", [None, 0.5], ids=["distinct", "equal rows"])
 @pytest.mark.parametrize("seed", range(3))
-def test_excess_of_mass_and_leaves_are_hdbscans_own(seed, min_cluster_size, min_samples):
+def test_excess_of_mass_and_leaves_are_hdbscans_own(seed, step, min_cluster_size, min_samples):
     X, _ = make_blobs(150, centers=5, cluster_std=[0.3, 0.6, 1.0, 1.5, 2.0], random_state=seed)
+    X = X if step is None else np.round(X / step) * step  # equal rows merge at distance 0
     model = hdbscan.HDBSCAN(min_cluster_size=min_cluster_size, min_samples=min_samples).fit(X)
     tree = single_linkage_tree(X, min_samples)
-    assert excess_of_mass(tree, min_cluster_size).tolist() == model.labels_.tolist()
+    assert groups(excess_of_mass(tree, min_cluster_size)) == groups(model.labels_)
     model.set_params(cluster_selection_method="leaf").fit(X)
-    assert leaves(tree, min_cluster_size).tolist() == model.labels_.tolist()
+    assert groups(leaves(tree, min_cluster_size)) == groups(model.labels_)
+
+
+def test_a_tree_condensed_by_hand():
+    condensed = condense(TREE, 2)
+    # All rows split at 9 into 0123 and 45, 0123 at 5 into 01 and 23: a cluster comes after the one it is split from.
+    assert condensed.parents.tolist() == [-1, 0, 0, 2, 2]
+    # Six rows stay from 0 to 1/9; 45 from there to 1/6; 0123 to 1/5; 23 from there to 1/2, and 01 to 1.
+    assert condensed.stabilities == pytest.approx([6 / 9, 2 * (1 / 6 - 1 / 9), 4 * (1 / 5 - 1 / 9), 0.6, 1.6])
+    assert condensed.last.tolist() == [4, 4, 3, 3, 1, 1]
+    assert groups(excess_of_mass(TREE, 2)) == {(0, 1), (2, 3), (4, 5)}
+
+
+def test_excess_of_mass_takes_a_cluster_whose_parts_are_less_stable():
+    tree = TREE.copy()
+    tree[2:, 2] = 2.1, 20, 99  # 01 and 23 have parted no sooner than they end
+    assert groups(excess_of_mass(tree, 2)) == {(0, 1, 2, 3), (4, 5)}
+    assert groups(leaves(tree, 2)) == {(0, 1), (2, 3), (4, 5)}
 
 
 def test_excess_of_mass_with_clusters_larger_than_the_data_is_noise():
     assert excess_of_mass(TREE, 7).tolist() == [NOISE] * 6
 
 
-@pytest.mark.parametrize("n_clusters, largest, expected", [(3, 2, 2), (3, 5, 2), (2, 5, 0), (4, 5, 0), (3, 1, 0)])
-def test_the_largest_size_with_so_many_leaves_by_hand(n_clusters, largest, expected):
+@pytest.mark.parametrize(
+    "n_clusters, largest, expected",
+    [(3, 2, (2, 2)), (3, 5, (2, 2)), (2, 5, None), (4, 5, None), (3, 1, None), (1, 5, None), (9, 5, None)],
+)
+def test_the_sizes_with_so_many_leaves_by_hand(n_clusters, largest, expected):
     # With size 2 the leaves are the three pairs; with size 3 the tree does not branch.
-    assert largest_leaf_size(TREE, n_clusters, largest) == expected
+    assert leaf_sizes(TREE, n_clusters, largest) == expected
 
 
-def test_the_largest_size_with_so_many_leaves_is_that_of_a_search_of_all():
+def test_the_sizes_with_so_many_leaves_are_those_of_a_search_of_all():
     X, _ = make_blobs(300, centers=8, cluster_std=1.5, random_state=0)
     tree = single_linkage_tree(X, 5)
     counts = {size: leaves(tree, size).max() + 1 for size in range(2, 61)}
-    for n_clusters in range(2, 12):
+    for n_clusters in range(2, 301):
         sizes = [size for size, count in counts.items() if count == n_clusters]
-        assert largest_leaf_size(tree, n_clusters, 60) == max(sizes, default=0)
-
-
-def test_the_smallest_size_with_the_same_leaves_is_that_of_a_search_of_all():
-    X, _ = make_blobs(300, centers=8, cluster_std=1.5, random_state=0)
-    tree = single_linkage_tree(X, 5)
-    counts = {size: leaves(tree, size).max() + 1 for size in range(2, 61)}
-    for n_clusters in set(counts.values()):
-        sizes = [size for size, count in counts.items() if count == n_clusters]
-        assert smallest_leaf_size(tree, n_clusters, max(sizes)) == min(sizes)
+        assert leaf_sizes(tree, n_clusters, 60) == ((min(sizes), max(sizes)) if sizes else None)
 
 
 def test_a_selection_weighs_its_range_of_sizes_once_and_its_rows():

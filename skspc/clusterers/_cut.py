@@ -8,19 +8,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from hdbscan.hdbscan_ import _tree_to_labels
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.metrics.cluster import contingency_matrix
 
 from .._constants import NOISE
+from ._condensed import excess_of_mass, leaf_sizes, leaves
 
 _SHRINK = 0.8  # from one min_cluster_size tried to the next
 _MIN_COVERAGE = 0.5  # of the rows, for clusters by HDBSCAN's own selections
 _MUCH_ALIKE = 0.9  # of the rows
 _WELL_COVERED = 0.95  # of the rows
-_SMALLEST_LEAF = 2  # rows
 _FEW_ROWS = 20  # a first min_cluster_size below which single rows may be clusters
 
 
@@ -116,37 +115,10 @@ def persistent_selections(tree, n_clusters, sizes, min_samples):
         *others, best = sorted([0.0, *(one.weight(min_samples) for one in found)])
         if best > max([passed, *others]) + remains(smaller):
             return found
-    high = largest_leaf_size(tree, n_clusters, sizes[0])
-    if high:
-        add(leaves(tree, high), smallest_leaf_size(tree, n_clusters, high), high)
+    of_leaves = leaf_sizes(tree, n_clusters, sizes[0])
+    if of_leaves is not None:
+        add(leaves(tree, of_leaves[1]), *of_leaves)
     return found
-
-
-def smallest_leaf_size(tree, n_clusters, largest):
-    """Find the smallest min_cluster_size at which there are still the ``n_clusters`` leaves of the largest."""
-    low, high = _SMALLEST_LEAF, largest
-    while low < high:
-        middle = (low + high) // 2
-        if leaves(tree, middle).max() + 1 == n_clusters:
-            high = middle
-        else:
-            low = middle + 1
-    return high
-
-
-def largest_leaf_size(tree, n_clusters, largest):
-    """Find the largest min_cluster_size at which a condensed tree has exactly ``n_clusters`` leaves.
-
-    It is at most ``largest``, and 0 if there is none. The smaller the size, the more leaves there are.
-    """
-    low, high = _SMALLEST_LEAF, largest
-    while low < high:
-        middle = (low + high + 1) // 2
-        if leaves(tree, middle).max() + 1 >= n_clusters:
-            low = middle
-        else:
-            high = middle - 1
-    return low if low <= largest and leaves(tree, low).max() + 1 == n_clusters else 0
 
 
 def find_n_clusters(tree, min_cluster_size):
@@ -196,22 +168,6 @@ def persistent_n_clusters(tree, min_cluster_size):
 def coverage(labels):
     """Share of the rows that are in a cluster."""
     return np.mean(labels != NOISE)
-
-
-def excess_of_mass(tree, min_cluster_size):
-    """Label rows by HDBSCAN's first selection, excess of mass."""
-    return _select(tree, min_cluster_size, "eom")
-
-
-def leaves(tree, min_cluster_size):
-    """Label rows by HDBSCAN's other selection, the leaves of the condensed tree."""
-    return _select(tree, min_cluster_size, "leaf")
-
-
-def _select(tree, min_cluster_size, method):
-    if min_cluster_size > len(tree) + 1:
-        return np.full(len(tree) + 1, NOISE)
-    return np.asarray(_tree_to_labels(None, tree, min_cluster_size, cluster_selection_method=method)[0])
 
 
 def widest_cut(tree, n_clusters, min_cluster_size, split_ties=False):

@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._constants import NOISE
-from ._cut import cluster_sizes_to_try, cut_tree_exactly, excess_of_mass, find_n_clusters
+from ._condensed import excess_of_mass
+from ._cut import cluster_sizes_to_try, cut_tree_exactly, find_n_clusters
 from ._kernels import KERNELS_LOCK
 
 if TYPE_CHECKING:
