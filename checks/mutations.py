@@ -192,25 +192,25 @@ MUTATIONS = [
         "stop rule",
         "one round more of patience",
         "_method/history.py",
-        "has_stopped_growing",
+        "has_settled",
         """
-        def has_stopped_growing(history, n_iter_no_change, tol):
-            return has_stopped_growing_real(history, n_iter_no_change + 1, tol)
+        def has_settled(history, n_iter_no_change, tol):
+            return has_settled_real(history, n_iter_no_change + 1, tol)
         """,
         "test_history.py",
     ),
     Mutation(
         "stop rule",
-        "growth within the tolerance counts",
+        "changes as large as the tolerance are changes",
         "_method/history.py",
-        "has_stopped_growing",
+        "has_settled",
         """
-        def has_stopped_growing(history, n_iter_no_change, tol):
-            last_growth = 0
+        def has_settled(history, n_iter_no_change, tol):
+            last_new = 0
             for i, row in enumerate(history):
-                if growth(history[last_growth], row) >= tol:
-                    last_growth = i
-            return len(history) - 1 - last_growth >= n_iter_no_change
+                if row["label_change"] >= tol or growth(history[last_new], row) > tol:
+                    last_new = i
+            return len(history) - 1 - last_new >= n_iter_no_change
         """,
         "test_history.py",
     ),
@@ -310,7 +310,7 @@ MUTATIONS = [
         "_finish",
         """
         def _finish(X, ensemble, progress, settings):
-            return _finish_real(X, ensemble, replace(progress, best=progress.consensus), settings)
+            return _finish_real(X, ensemble, replace(progress, vote=progress.consensus), settings)
         """,
         "test_rounds.py",
     ),

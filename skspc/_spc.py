@@ -51,7 +51,7 @@ ROUND_EPOCHS, MIN_ROUND_STEPS = 5, 300
 HEAD_EPOCHS, MIN_HEAD_STEPS = 10, 400
 LEARNING_RATE = 1e-3
 
-LOW_AGREEMENT = 0.1  # share of agreed rows, below which a fit warns
+LOW_AGREEMENT = 0.1  # share of rows agreed on in a round, below which a fit warns
 
 Array: TypeAlias = NDArray[Any]
 Shape: TypeAlias = tuple[int, ...] | None  # (C, H, W) of images
@@ -85,7 +85,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     An ensemble of autoencoders is pretrained; each latent space is clustered; the labellings are aligned and put to the
     vote. Rows on which all agree become pseudo-labels that train encoder and classifier; all rows, or only the others
-    (``reconstruction``), train by reconstruction. This repeats until the number of agreed rows stops growing [1]_.
+    (``reconstruction``), train by reconstruction [1]_. This repeats until it brings nothing new; the labellings of all
+    rounds together vote for the result.
 
     Images are scaled by one range to [-1, 1] (uint8: 0..255) and clipped to it in `predict`; vectors are scaled as
     ``scaling`` says. Equal rows are one row to the whole method, and share their label.
@@ -146,10 +147,10 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     max_iter : int, default=8
         Training rounds at most; with 0 the pretrained latents are clustered once.
     n_iter_no_change : int, default=2
-        Rounds without growth of the agreed rows after which training stops.
+        Rounds in a row that bring nothing new, after which training stops.
     tol : float, default=0.005
-        Share of the rows by which the agreed ones must become more for a round to count as growth. The result is the
-        best round all the same, by whatever margin.
+        Share of the rows above which it is new that more of them are agreed on than in any round before, or that a
+        round's labellings, joined to the vote of those before, change their label.
     selection : {"agreed", "consensus", "own"}, default="agreed"
         Rows that train on pseudo-labels: the agreed ones; all, with consensus labels; all, each member with its own
         labels (the paper's ablations A1 and A2).
@@ -186,19 +187,20 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     labels_ : ndarray of shape (N,), int
         Labels 0..n_clusters_-1, each of which occurs.
     agreement_ : ndarray of shape (N,), float
-        Share of the labellings that gave a row its label.
+        Share of the labellings, of all rounds, that gave a row its label.
     agreed_ : ndarray of shape (N,), bool
         Whether that share is at least ``min_agreement``.
     member_labels_ : ndarray of shape (n_labellings, N), int
-        The aligned labellings of the best round; -1 is noise.
+        The aligned labellings of all rounds, in their order, ``n_labellings`` of ``history_`` each; -1 is noise.
     history_ : list of dict
-        One row a clustering: round, rows (distinct ones), agreed rows and their share, losses, seconds of each stage,
-        labellings kept, labellings left out and why, classes of the clusterer and reducer, the share of the rows on
-        which each kept one is as the consensus, and the training figures used. Row 0 is before any round.
+        One row a clustering: round, rows (distinct ones), rows agreed on by its labellings and their share, the share
+        of the rows whose label changed with it, losses, seconds of each stage, labellings kept, labellings left out and
+        why, classes of the clusterer and reducer, the share of the rows on which each kept one is as their vote, and
+        the training figures used. Row 0 is before any round.
     n_iter_ : int
         Number of clusterings.
     best_iter_ : int
-        Index in ``history_`` of the round that the result is from.
+        Index in ``history_`` of the round with the most agreed rows, whose encoders predict.
     n_clusters_ : int
         Number of clusters found. It differs from a number in ``n_clusters`` only with a ConvergenceWarning.
     predict_consistency_ : float
@@ -336,7 +338,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         monitor : callable, optional
             Called after each clustering with ``history_`` so far, or with the history and the labels of that round,
             ndarray (N,), -1 for a row without a vote, if it asks for two arguments or has one named ``labels``. If it
-            returns True, the fit stops, and the result is the best round so far.
+            returns True, the fit stops, and the result is that of the rounds so far.
 
         Returns
         -------
@@ -357,7 +359,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         MemoryError
             If not even one member can be trained in the memory of the device.
         KeyboardInterrupt
-            Of Ctrl-C. If there has been a clustering, the model is fitted to the best round, and a warning says so.
+            Of Ctrl-C. If there has been a clustering, the model is fitted to the rounds so far, and a warning says so.
 
         Notes
         -----
@@ -434,16 +436,14 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.label_probability_ = probabilities[inverse, self.labels_]
 
     def _warn_of_low_agreement(self) -> None:
-        share = self.agreed_.mean()
+        best = self.history_[self.best_iter_]
+        share = best["agreed_share"]
         if share < LOW_AGREEMENT:
-            labelled_by = self.history_[self.best_iter_].get(
-                "clusterer", self.clusterer
-            )  # a resumed fit may have older rows
             warnings.warn(
-                f"Only {share:.1%} of the rows are agreed on: to the members these clusters are hardly more than "
-                f"chance. Compare labels_ with those of k-means, and try another n_clusters (now {self.n_clusters_}), "
-                f"clusterer={self.clusterer!r} (it was {labelled_by}) or scaling={self.scaling!r}. agreement_ tells it "
-                "of each row.",
+                f"Only {share:.1%} of the rows are agreed on in any round: to the members these clusters are hardly "
+                f"more than chance. Compare labels_ with those of k-means, and try another n_clusters (now "
+                f"{self.n_clusters_}), clusterer={self.clusterer!r} (it was {best['clusterer']}) or "
+                f"scaling={self.scaling!r}. agreement_ tells it of each row.",
                 UserWarning,
                 stacklevel=5,
             )
@@ -456,8 +456,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             return
         try:
             warnings.warn(
-                f"The fit was interrupted after {self.n_iter_} clusterings. The model is fitted to the best of them, "
-                f"round {self.best_iter_}.",
+                f"The fit was interrupted after {self.n_iter_} clusterings. The model is fitted to their vote.",
                 ConvergenceWarning,
                 stacklevel=5,
             )

@@ -1,10 +1,10 @@
-"""History rows: the best one, and when to stop."""
+"""History rows: the best one, and when labels have settled."""
 
 from itertools import product
 
 import pytest
 
-from skspc._method.history import best_round, has_stopped_growing, progress_statistic
+from skspc._method.history import best_round, has_settled, progress_statistic
 
 
 def make_history(*statistics):
@@ -41,8 +41,42 @@ def test_best_round_is_the_first_maximum_of_every_short_history():
         assert best_round(make_history(*statistics)) == statistics.index(max(statistics))
 
 
+def changes(*shares, n_agreed=5):
+    """Rows of a history whose rounds changed these shares of the labels; the first clustering changes all."""
+    return [
+        row | {"label_change": share}
+        for row, share in zip(make_history(*[n_agreed] * (len(shares) + 1)), (1.0, *shares), strict=True)
+    ]
+
+
 @pytest.mark.parametrize(
-    "statistics, patience, stopped",
+    "shares, patience, settled",
+    [
+        ((), 1, False),
+        ((0.2,), 1, False),
+        ((0.0,), 1, True),
+        ((0.0,), 2, False),
+        ((0.0, 0.0), 2, True),
+        ((0.0, 0.2), 1, False),
+        ((0.0, 0.2, 0.0), 2, False),  # in a row
+        ((0.2, 0.0, 0.0), 2, True),
+        ((0.0, 0.0, 0.0), 4, False),  # the first clustering is no round
+    ],
+)
+def test_labels_have_settled_after_so_many_rounds_without_change(shares, patience, settled):
+    assert has_settled(changes(*shares), patience, tol=0) is settled
+
+
+@pytest.mark.parametrize(
+    "shares, tol, settled",
+    [((0.1, 0.1), 0.1, True), ((0.1, 0.11), 0.1, False), ((0.11, 0.1), 0.1, False), ((0.9, 0.05, 0.1), 0.1, True)],
+)
+def test_changes_up_to_the_tolerance_are_none(shares, tol, settled):
+    assert has_settled(changes(*shares), 2, tol) is settled
+
+
+@pytest.mark.parametrize(
+    "statistics, patience, settled",
     [
         ((1,), 1, False),
         ((1, 2), 1, False),
@@ -56,12 +90,12 @@ def test_best_round_is_the_first_maximum_of_every_short_history():
         ((1, 3, 2, 2, 3), 3, True),
     ],
 )
-def test_growth_has_stopped_after_so_many_rows_without_better(statistics, patience, stopped):
-    assert has_stopped_growing(make_history(*statistics), patience, tol=0) is stopped
+def test_a_fit_goes_on_while_agreed_rows_become_more(statistics, patience, settled):
+    assert has_settled([row | {"label_change": 0.0} for row in make_history(*statistics)], patience, tol=0) is settled
 
 
 @pytest.mark.parametrize(
-    "statistics, tol, stopped",
+    "statistics, tol, settled",
     [
         ((1, 2, 2), 0.1, True),  # one of ten rows more is no growth
         ((1, 2, 3), 0.1, False),  # but two are, slow as they come
@@ -73,5 +107,5 @@ def test_growth_has_stopped_after_so_many_rows_without_better(statistics, patien
         (((3, 0.5), (3, 0.54), (3, 0.56)), 0.05, False),
     ],
 )
-def test_growth_by_no_more_than_the_tolerance_does_not_count(statistics, tol, stopped):
-    assert has_stopped_growing(make_history(*statistics), 2, tol) is stopped
+def test_growth_by_no_more_than_the_tolerance_does_not_count(statistics, tol, settled):
+    assert has_settled([row | {"label_change": 0.0} for row in make_history(*statistics)], 2, tol) is settled

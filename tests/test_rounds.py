@@ -137,38 +137,50 @@ def n_agreed(result):
     return [row["n_agreed"] for row in result.history]
 
 
-# When it ends, and which round is the result
+# When it ends, and what the result is of
+
+
+def shifted(n_rows):
+    """Three labellings with so many rows (at most four) in the other cluster; one differs on the last row besides."""
+    labels = split_on(n_rows)[1]
+    return [labels, labels, [*labels[:-1], 1 - labels[-1]]]
 
 
 @pytest.mark.parametrize(
-    "differing, changes, expected, best",
+    "shifts, changes, expected",
     [
-        ([3, 2, 2, 3], {}, [7, 8, 8, 7], 1),  # the first maximum, and two rounds of patience
-        ([3, 2, 2, 1], {"n_iter_no_change": 1}, [7, 8, 8], 1),
-        ([3, 2, 2, 1, 1, 1], {}, [7, 8, 8, 9, 9, 9], 3),
-        ([1, 2, 3, 4], {}, [9, 8, 7], 0),
-        ([2, 2, 2, 2], {"n_iter_no_change": 3}, [8, 8, 8, 8], 0),
-        ([4, 3, 2, 1], {"max_iter": 0}, [6], 0),
-        ([4, 3, 2, 1], {"max_iter": 2}, [6, 7, 8], 2),
-        ([4, 1, 2, 1], {"max_iter": 2}, [6, 9, 8], 1),
-        ([0, 0, 0], {}, [10], 0),  # nothing left to agree on
-        ([2, 0, 0], {}, [8, 10], 1),
-        ([4, 3, 3, 1], {"tol": 0.1}, [6, 7, 7], 1),  # of ten rows, one more is no growth; the best round all the same
-        ([4, 3, 2, 1, 1, 0], {"tol": 0.1}, [6, 7, 8, 9, 9], 3),
+        ([2, 2, 2, 2], {}, [1, 0, 0]),
+        ([4, 0, 0, 0, 0], {}, [1, 0.4, 0, 0]),  # as many votes for each: they go to the reference
+        ([2, 2, 2, 2], {"n_iter_no_change": 1}, [1, 0]),
+        ([4, 0, 0, 0, 0], {"n_iter_no_change": 3}, [1, 0.4, 0, 0, 0]),
+        ([4, 0, 0, 0, 0], {"tol": 0.39}, [1, 0.4, 0, 0]),
+        ([4, 0, 0, 0, 0], {"tol": 0.4}, [1, 0.4, 0]),
+        ([4, 0, 0], {"max_iter": 0}, [1]),
+        ([4, 0, 0], {"max_iter": 1}, [1, 0.4]),
     ],
 )
-def test_rounds_end_and_the_best_is_the_first_maximum(differing, changes, expected, best):
-    result, ensemble = run([split_on(n_rows) for n_rows in differing], **changes)
-    assert n_agreed(result) == expected
-    assert result.best_iter == best
+def test_rounds_end_once_the_vote_of_all_has_settled(shifts, changes, expected):
+    result, ensemble = run([shifted(n_rows) for n_rows in shifts], **changes)
+    assert [row["label_change"] for row in result.history] == pytest.approx(expected)
     assert len(ensemble.calls("train")) == len(expected) - 1
-    assert result.agreed.sum() == expected[best]
-    assert (result.agreement < 1).sum() == differing[best]
+
+
+@pytest.mark.parametrize("differing, expected", [([0, 0, 0], [10]), ([2, 0, 0], [8, 10])])
+def test_rounds_end_where_nothing_is_left_to_agree_on(differing, expected):
+    result, _ = run([split_on(n_rows) for n_rows in differing], n_iter_no_change=9)
+    assert n_agreed(result) == expected
+
+
+@pytest.mark.parametrize("differing, best", [([3, 2, 2, 3], 1), ([1, 2, 3, 4], 0), ([2, 2], 0), ([4, 1, 2, 1], 1)])
+def test_the_best_round_is_the_first_with_most_agreed_rows(differing, best):
+    result, _ = run([split_on(n_rows) for n_rows in differing], n_iter_no_change=9, max_iter=len(differing) - 1)
+    assert n_agreed(result) == [10 - n_rows for n_rows in differing]
+    assert result.best_iter == best
 
 
 def test_rounds_are_compared_by_mean_agreement_where_as_many_rows_agree():
     three_of_four = [[TRUTH, TRUTH, split_on(2)[1], split_on(2)[1]], [TRUTH, TRUTH, TRUTH, split_on(2)[1]]]
-    result, _ = run([*three_of_four, three_of_four[0]], n_iter_no_change=1)
+    result, _ = run([*three_of_four, three_of_four[0]], max_iter=2)
     assert n_agreed(result) == [8, 8, 8]
     assert [row["mean_agreement"] for row in result.history] == pytest.approx([0.9, 0.95, 0.9])
     assert result.best_iter == 1
@@ -176,18 +188,24 @@ def test_rounds_are_compared_by_mean_agreement_where_as_many_rows_agree():
 
 def test_noise_is_something_left_to_agree_on():
     noisy = [NOISE, *TRUTH[1:]]
-    result, _ = run([[noisy, noisy]], predicted=TRUTH, n_iter_no_change=1)
+    result, _ = run([[noisy, noisy]] * 2, predicted=TRUTH, n_iter_no_change=1)
     assert n_agreed(result) == [9, 9]
 
 
-def test_the_result_is_that_of_the_best_round():
-    best, worse = split_on(1), split_on(3)
-    result, _ = run([worse, best, worse, worse])
+def test_the_result_is_the_vote_of_all_rounds():
+    rounds = [split_on(4), split_on(1), split_on(2)]
+    result, _ = run(rounds, max_iter=2)
     assert result.labels.tolist() == TRUTH
-    assert result.member_labels.tolist() == best
-    assert result.agreement.tolist() == [0.5] + [1.0] * 9
-    assert result.agreed.tolist() == [False] + [True] * 9
+    assert result.member_labels.tolist() == [labels for labellings in rounds for labels in labellings]
+    assert result.agreement.tolist() == pytest.approx([3 / 6, 4 / 6, 5 / 6, 5 / 6] + [1.0] * 6)
+    assert result.agreed.tolist() == [False] * 4 + [True] * 6
     assert result.n_clusters == 2
+
+
+def test_a_round_that_goes_wrong_is_outvoted():
+    result, ensemble = run([shifted(0), shifted(0), shifted(4)])
+    assert result.labels.tolist() == TRUTH
+    assert ensemble.calls("train")[-1][1][0] == TRUTH
 
 
 def test_the_best_encoders_are_restored_before_the_heads_train():
@@ -214,7 +232,7 @@ def test_the_stages_come_in_order_with_their_plans():
 
 def test_names_of_clusters_are_kept_from_round_to_round():
     swapped = [[1 - label for label in labels] for labels in split_on(1)]
-    result, ensemble = run([split_on(2), swapped, split_on(1), swapped])
+    result, ensemble = run([split_on(2), swapped, split_on(1), swapped], n_iter_no_change=3, max_iter=3)
     targets = [call[1][0] for call in ensemble.calls("train")]
     assert targets == [TRUTH] * 3
     assert result.labels.tolist() == TRUTH
@@ -274,7 +292,7 @@ def test_a_member_that_the_ensemble_calls_lost_has_no_vote():
 
 
 def test_where_all_members_diverge_in_a_round_the_rounds_before_count():
-    with pytest.warns(ConvergenceWarning, match=r"Training diverged: .* The result is that of the best round before"):
+    with pytest.warns(ConvergenceWarning, match=r"Training diverged: .* The result is that of the rounds before"):
         result, ensemble = run([split_on(2), [[np.nan] * 10] * 2, split_on(1)])
     assert n_agreed(result) == [8]
     assert ensemble.calls("restore") == [(0,)]
@@ -345,6 +363,7 @@ def test_a_row_of_the_history():
             "n_agreed": 8,
             "agreed_share": 0.8,
             "mean_agreement": 0.9,
+            "label_change": 1.0,
             "n_labellings": 2,
             "left_out": [],
             "clusterer": "ReadLabels",
@@ -358,6 +377,7 @@ def test_a_row_of_the_history():
             "n_agreed": 10,
             "agreed_share": 1.0,
             "mean_agreement": 1.0,
+            "label_change": 0.0,
             "n_labellings": 2,
             "left_out": [],
             "clusterer": "ReadLabels",

@@ -11,6 +11,8 @@ from scipy.optimize import linear_sum_assignment
 
 from .._constants import NOISE
 
+MAX_COMPARED_ROWS = 10_000  # to choose a reference: pairs are many where the labellings of all rounds vote
+
 
 @dataclass(frozen=True)
 class Consensus:
@@ -62,14 +64,16 @@ def align_labels(labels, reference, n_clusters):
 def reference_labelling(labellings, n_clusters):
     """Choose the one of the labellings (L, N) that agrees most with the others, on the mean over them: its index.
 
+    Of very many rows, evenly spaced ones are compared.
     The choice does not depend on the order of the labellings: ties go to the one with less noise, then to the one whose
     labels, renamed by first appearance, come first in lexicographic order.
     """
     n_labellings = len(labellings)
+    seen = labellings[:, :: -(-labellings.shape[1] // MAX_COMPARED_ROWS)]
     matched = np.zeros((n_labellings, n_labellings), dtype=np.int64)
     for i in range(n_labellings):
         for j in range(i):
-            matched[i, j] = matched[j, i] = match_labels(labellings[i], labellings[j], n_clusters)[1]
+            matched[i, j] = matched[j, i] = match_labels(seen[i], seen[j], n_clusters)[1]
     totals = matched.sum(axis=1)
     tied = np.flatnonzero(totals == totals.max())
     if len(tied) == 1:
@@ -137,6 +141,22 @@ def find_consensus(labellings, n_clusters, previous=None):
     aligned = np.stack([align_labels(labels, reference, n_clusters) for labels in labellings])
     labels, votes = vote(aligned, index, n_clusters)
     return Consensus(labels=labels, votes=votes, aligned=aligned)
+
+
+def vote_with(earlier, consensus, n_clusters):
+    """Put the labellings of a round to the vote together with those of all rounds before; either may be None.
+
+    Members come to repeat what they were trained on, wrong rows included, and the number of agreed rows grows with it.
+    What one round labels wrong by chance, the next seldom does.
+    """
+    if earlier is None or consensus is None:
+        return consensus if earlier is None else earlier
+    return find_consensus(np.concatenate([earlier.aligned, consensus.aligned]), n_clusters, earlier.labels)
+
+
+def label_change(before, after):
+    """Share of the rows that have another label after than before; 1.0 where there was no vote before."""
+    return 1.0 if before is None or after is None else float(np.mean(before.labels != after.labels))
 
 
 def select_agreed(votes, n_labellings, min_agreement):

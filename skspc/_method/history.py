@@ -14,13 +14,19 @@ def best_round(history):
     return max(range(len(history)), key=lambda i: (progress_statistic(history[i]), -i))
 
 
-def has_stopped_growing(history, n_iter_no_change, tol):
-    """Whether the last ``n_iter_no_change`` rows brought no growth by more than ``tol`` over the last that did."""
-    last_growth = 0
+def has_settled(history, n_iter_no_change, tol):
+    """Whether none of the last ``n_iter_no_change`` rounds brought anything new, by more than a share ``tol`` of rows.
+
+    New are labels that differ since the round has joined the vote, and more agreed rows than in any row before.
+    """
+    last_new = 0  # the last row with something new
+    last_growth = 0  # the last with more agreed rows
     for i, row in enumerate(history):
         if growth(history[last_growth], row) > tol:
-            last_growth = i
-    return len(history) - 1 - last_growth >= n_iter_no_change
+            last_growth = last_new = i
+        if row["label_change"] > tol:
+            last_new = i
+    return len(history) - 1 - last_new >= n_iter_no_change
 
 
 def growth(before, row):

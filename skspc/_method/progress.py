@@ -52,7 +52,8 @@ class Progress:
         Of the last round; None if no labelling had a cluster.
     spaces : list of int
         The space of each labelling of that consensus.
-    best : Consensus or None
+    vote : Consensus or None
+        Of the labellings of all rounds so far.
     best_encoders : dict
         Of the best round: the autoencoders' part of `Ensemble.state`.
     rule : int
@@ -65,7 +66,7 @@ class Progress:
     history: list = field(default_factory=list)
     consensus: Consensus | None = None
     spaces: list = field(default_factory=list)
-    best: Consensus | None = None
+    vote: Consensus | None = None
     best_encoders: dict = field(default_factory=dict)
     rule: int = 0
 
@@ -78,6 +79,7 @@ class RoundsResult:
     ----------
     labels, agreement, agreed : ndarray of shape (N,)
     member_labels : ndarray of shape (L, N)
+        Of all rounds, in their order.
     history : list of dict
     best_iter, n_clusters : int
     ended_by : {"itself", "monitor", "interrupt"}

@@ -1,4 +1,4 @@
-"""The paper's Algorithm 1: pretrain, then cluster, align, vote and train until agreement stops growing."""
+"""The paper's Algorithm 1: pretrain, then cluster, align, vote and train until the vote of all rounds has settled."""
 
 import warnings
 from dataclasses import asdict, replace
@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from .._constants import NOISE
 from .._runtime.seeding import LABELLING, SAMPLES, derive_seed
 from .choice import choose_rule
-from .consensus import Consensus, find_consensus, select_agreed
-from .history import best_round, has_stopped_growing
+from .consensus import Consensus, find_consensus, label_change, select_agreed, vote_with
+from .history import best_round, has_settled
 from .labelling import Labellings, cluster_spaces, keep_exact, n_spaces, settle_n_clusters
 from .objectives import Heads, PseudoLabels, Reconstruction
 from .progress import Progress, RoundsResult, Stopwatch
@@ -20,9 +20,9 @@ from .pseudo_labels import draw_samples, pseudo_labels, reconstructed_rows
 def run_rounds(X, ensemble, n_clusters, settings, reporter, checkpoints):
     """Run the whole method on distinct rows X (N, *input_shape), more than clusters: scaled, or the bytes of images.
 
-    The new ensemble has the encoders of the best round afterwards, and heads trained on its consensus. The reporter is
-    told of each stage and asked after each round whether to stop; checkpoints are written after pretraining and each
-    round, and read from at the start.
+    The new ensemble has the encoders of the best round afterwards, and heads trained on the vote of all rounds. The
+    reporter is told of each stage and asked after each round whether to stop; checkpoints are written after pretraining
+    and each round, and read from at the start.
     """
     ended_by = "itself"
     progress: Progress | None = None
@@ -51,7 +51,7 @@ def run_rounds(X, ensemble, n_clusters, settings, reporter, checkpoints):
     except TrainingDiverged as error:
         if progress is None or not progress.history:
             raise
-        warnings.warn(f"{error} The result is that of the best round before.", ConvergenceWarning, stacklevel=5)
+        warnings.warn(f"{error} The result is that of the rounds before.", ConvergenceWarning, stacklevel=5)
     reporter.stage("training classifiers")
     try:
         result = _finish(X, ensemble, progress, settings)
@@ -107,21 +107,24 @@ def _cluster(X, ensemble, progress, settings):
             found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged)
     labellings = keep_exact(found, n_clusters, n_spaces(ensemble.n_members, settings.concatenate))
     clock.lap("cluster")
-    names = progress.consensus.labels if index else None
+    names = None if progress.vote is None else progress.vote.labels
     consensus = find_consensus(labellings.kept, n_clusters, names) if labellings.spaces else None
+    vote = vote_with(progress.vote, consensus, n_clusters)
     clock.lap("vote")
     seconds = progress.seconds | clock.seconds
-    row = _history_row(index, consensus, labellings, settings, progress.losses, seconds)
+    change = label_change(progress.vote, vote)
+    row = _history_row(index, consensus, labellings, change, settings, progress.losses, seconds)
     progress = replace(
         progress,
         n_clusters=n_clusters,
         history=[*progress.history, row],
         consensus=consensus,
         spaces=labellings.spaces,
+        vote=vote,
         rule=rule,
     )
     if best_round(progress.history) == index:
-        progress = replace(progress, best=consensus, best_encoders=ensemble.state()["autoencoder"])
+        progress = replace(progress, best_encoders=ensemble.state()["autoencoder"])
     return progress
 
 
@@ -151,7 +154,7 @@ def label_without_rounds(X, ensemble, labels, settings, reporter):
         clock.lap(stage)
     consensus = Consensus(labels, np.ones(len(labels), dtype=np.int64), labels[None])
     ensemble.reset_heads(n_clusters)
-    row = _history_row(0, consensus, Labellings(labels[None], [0], []), settings, losses, clock.seconds)
+    row = _history_row(0, consensus, Labellings(labels[None], [0], []), 1.0, settings, losses, clock.seconds)
     reporter.after_round([row], labels)
     if n_clusters > 1:
         progress = Progress(
@@ -168,17 +171,17 @@ def _is_over(progress, settings):
     return len(history) > 0 and (
         len(history) > settings.max_iter
         or progress.consensus is None
-        or has_stopped_growing(history, settings.n_iter_no_change, settings.tol)
+        or has_settled(history, settings.n_iter_no_change, settings.tol)
         or history[-1]["mean_agreement"] == 1.0
     )
 
 
 def _finish(X, ensemble, progress, settings):
-    """Restore the best round's encoders, train heads on its consensus, and label what had no vote."""
+    """Restore the best round's encoders, train heads on the vote of all rounds, and label what had none."""
     ensemble.load_state({"autoencoder": progress.best_encoders})
     ensemble.reset_heads(progress.n_clusters)
     latents = ensemble.encode(X)
-    consensus = progress.best
+    consensus = progress.vote
     if consensus is None:  # not one labelling had a cluster
         labels = np.zeros(latents.shape[1], dtype=np.int64)
         consensus = Consensus(labels, np.zeros_like(labels), np.full((1, len(labels)), NOISE))
@@ -199,7 +202,7 @@ def _finish(X, ensemble, progress, settings):
     )
 
 
-def _history_row(index, consensus, labellings, settings, losses, seconds):
+def _history_row(index, consensus, labellings, change, settings, losses, seconds):
     """One row of the history; labellings left out count as disagreeing in its statistic."""
     n_rows = labellings.kept.shape[1]
     votes = np.zeros(n_rows, dtype=np.int64) if consensus is None else consensus.votes
@@ -210,6 +213,7 @@ def _history_row(index, consensus, labellings, settings, losses, seconds):
         "n_agreed": n_agreed,
         "agreed_share": n_agreed / n_rows,
         "mean_agreement": float(votes.mean() / labellings.n_tried),
+        "label_change": change,
         "n_labellings": len(labellings.spaces),
         "left_out": labellings.left_out,
         "clusterer": type(settings.clusterer).__name__,

@@ -21,8 +21,9 @@ from .files import find_place, os_errors, write_atomically
 
 N_KEPT = 2  # the newest, and one more in case the newest is not whole
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "umap-learn", "hdbscan")
+FORMAT = 2  # of what a checkpoint holds: others are not found
 PLAIN = ("n_clusters", "losses", "seconds", "history", "spaces", "rule")  # of Progress: what JSON holds
-VOTES = ("consensus", "best")
+VOTES = ("consensus", "vote")
 
 
 def checkpoint_key(X, parameters, circumstances):
@@ -33,7 +34,7 @@ def checkpoint_key(X, parameters, circumstances):
     """
     hashes = {name: _hash_parameter(name, value) for name, value in parameters.items()}
     versions = {library: version(library) for library in LIBRARIES}
-    return joblib.hash((np.ascontiguousarray(X), hashes, circumstances, versions))
+    return joblib.hash((np.ascontiguousarray(X), hashes, circumstances, versions, FORMAT))
 
 
 def _hash_parameter(name, value):
@@ -132,7 +133,7 @@ def _state_at(prefix, arrays):
 
 
 def _progress_of(document, arrays):
-    parts: dict = {name: document[name] for name in PLAIN if name in document}  # one of version 0.1 has no rule
+    parts: dict = {name: document[name] for name in PLAIN}
     for name in VOTES:
         if f"{name}.labels" in arrays:
             parts[name] = Consensus(**{part: arrays[f"{name}.{part}"] for part in ("labels", "votes", "aligned")})

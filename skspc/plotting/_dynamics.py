@@ -82,8 +82,8 @@ class TrainingDynamicsDisplay:
         estimator : SPCClustering, or Pipeline that ends in one
         X : ignored
         y : array-like of shape (N,), default=None
-            Classes of the rows of the fit. A fit keeps the labels of its best round only, so that accuracy is drawn
-            there; `from_predictions` draws the rounds whose labels it is given.
+            Classes of the rows of the fit. A fit keeps the labels of the vote of all rounds, so that accuracy is drawn
+            at the last; `from_predictions` draws the rounds whose labels it is given.
         {of_model}
         ValueError
             If y has another number of rows than the fit, or a class is missing (None, NaN, pandas.NA).
@@ -93,8 +93,8 @@ class TrainingDynamicsDisplay:
             return cls(model.history_, best_iter=model.best_iter_).plot(ax=ax, **kwargs)
         accuracies, of_agreed = np.full((2, len(model.history_)), np.nan)
         right = right_rows(y, model.labels_)
-        accuracies[model.best_iter_] = right.mean()
-        of_agreed[model.best_iter_] = mean_or_nan(right[model.agreed_])
+        accuracies[-1] = right.mean()
+        of_agreed[-1] = mean_or_nan(right[model.agreed_])
         display = cls(model.history_, best_iter=model.best_iter_, accuracies=accuracies, agreed_accuracies=of_agreed)
         return display.plot(ax=ax, **kwargs)
 
@@ -166,7 +166,7 @@ class TrainingDynamicsDisplay:
             ("accuracy of agreed rows", self.agreed_accuracies, BLUE, "--"),
             ("accuracy", self.accuracies, ORANGE, "-"),
         ]
-        self.ax_.axvline(best, color=GREY, linewidth=6, alpha=0.6, label=f"round kept: {best}")
+        self.ax_.axvline(best, color=GREY, linewidth=6, alpha=0.6, label=f"most agreed: {best}")
         for name, values, colour, style in lines:
             if values is not None:
                 percent = 100 * np.asarray(values, dtype=float)
