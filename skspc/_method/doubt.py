@@ -7,19 +7,21 @@ from .._constants import NOISE
 from .outliers import spread
 from .representatives import check_number
 
+WIDTH = 4  # distances of a usual row to its neighbours; with 1, a few kinds fewer of the digits are asked
+
 
 def doubtful_rows(labels, agreement, member_labels, kept, n):
     """Choose n rows at most without full agreement, of those that are kept: indices, the one that settles most first.
 
     ``labels``, ``agreement`` (N,) and ``member_labels`` (L, N) are those of the fit, ``kept`` is what
     `skspc._method.outliers.keep_rows` makes. Two rows are alike if the same two clusters contest them, and the more so
-    the nearer they are, by members' latents, in units of the distance of a usual row to its neighbours.
+    the nearer they are, by members' latents, in units of the distance of a usual row to its neighbours, some of them.
     """
     check_number(n)
     doubted = agreement[kept["rows"]] < 1
     rows = kept["rows"][doubted]
     pairs = contested_pairs(labels[rows], member_labels[:, rows])
-    unit = np.median(kept["figures"][1]) or 1.0
+    unit = WIDTH * np.median(kept["figures"][1]) or 1.0
     nearness = np.exp(-mutual_distances(kept["latents"], doubted) / unit)
     likeness = nearness * (pairs[:, None] == pairs[None]).all(axis=2)
     return rows[choose_covering(1 - agreement[rows], likeness, n)]
