@@ -3,7 +3,7 @@
 from pathlib import Path
 
 STORIES = (
-    *("digits", "trust", "new_data", "text", "sentence_embeddings", "augmentation"),
+    *("digits", "trust", "outliers", "new_data", "text", "sentence_embeddings", "augmentation"),
     *("custom_clusterer", "pipeline", "dynamics", "ablations", "dask"),
 )
 

@@ -28,6 +28,19 @@ from ._ensemble.plan import TrainingPlan, plan_training
 from ._input.scaling import Scaling, fit_image_scaling, fit_vector_scaling
 from ._input.validation import as_numbers, check_image_shape, check_n_samples, choose_network, flatten_images, no_number
 from ._method.choice import LabellingRule, labelling_rules
+from ._method.consensus import Consensus, select_agreed
+from ._method.doubt import doubtful_rows
+from ._method.editing import (
+    check_merge,
+    check_split,
+    merge_clusters,
+    recounted,
+    retrain_heads,
+    rule_of,
+    spaces_of,
+    split_cluster,
+)
+from ._method.outliers import draw_kept, keep_rows, outlier_scores, strangeness
 from ._method.parts import AUTO, check_parts
 from ._method.progress import RoundSettings, RoundsResult
 from ._method.reporter import Reporter
@@ -40,7 +53,7 @@ from ._runtime.devices import inference_device, resolve_device, resolve_precisio
 from ._runtime.jobs import jobs_at_once, scattered
 from ._runtime.memory import release_memory
 from ._runtime.modes import ordinary_torch_modes, reproducible
-from ._runtime.seeding import draw_seed
+from ._runtime.seeding import SPLITS, derive_seed, draw_seed
 from ._version import __version__
 from .augmentations import get_augmentation
 from .clusterers._registry import Clusterer, Reducer
@@ -57,7 +70,8 @@ Array: TypeAlias = NDArray[Any]
 Shape: TypeAlias = tuple[int, ...] | None  # (C, H, W) of images
 
 ROWS_AT_ONCE = 4096  # in predict
-FITTED_PRIVATELY = ("_image_shape", "_scaling", "_ensemble")
+SAME_PROBABILITY = 1e-3  # of a row on another device
+FITTED_PRIVATELY = ("_image_shape", "_scaling", "_ensemble", "_kept")
 
 
 of_new_rows = filled_in(
@@ -70,6 +84,20 @@ NotFittedError
     Before `fit`.
 ValueError
     If X is not finite, or its features, or the shape of its images, are not those of the fit.
+TypeError
+    If X is sparse.""",
+)
+
+of_training_rows = filled_in(
+    how="""It takes seconds: encoders stay as they are, and new classifiers are trained on the new labels. ``labels_``
+and all that goes with them, and `predict`, are those of the new clusters; ``history_`` is still that of the fit.""",
+    rows="""X : array-like of shape (N, n_features), (N, H, W) or (N, C, H, W)
+    The rows of the fit, in their order; a model does not keep them.""",
+    model="""model : SPCClustering
+    A copy; this one is as it was.""",
+    wrong_rows="""X is not the rows of the fit.""",
+    raised="""NotFittedError
+    Before `fit`.
 TypeError
     If X is sparse.""",
 )
@@ -202,7 +230,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     best_iter_ : int
         Index in ``history_`` of the round with the most agreed rows, whose encoders predict.
     n_clusters_ : int
-        Number of clusters found. It differs from a number in ``n_clusters`` only with a ConvergenceWarning.
+        Number of clusters found. It differs from a number in ``n_clusters`` only with a ConvergenceWarning, and in what
+        `merge` and `split` return.
     predict_consistency_ : float
         Share of the training rows for which `predict` gives ``labels_``.
     label_probability_ : ndarray of shape (N,), float
@@ -262,6 +291,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "verbose": ["verbose"],
         "checkpoint": [str, PathLike, None],
     }
+
+    _kept: dict[str, Array] | None = None  # of what older versions have pickled
 
     def __init__(
         self,
@@ -397,6 +428,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         del ensemble
         trial._store(result, inverse)
         trial._store_predictions(distinct, inverse)
+        trial._keep_rows(distinct, first)
         release_memory(device)
         trial._warn_of_low_agreement()
         self._become(trial)
@@ -434,6 +466,12 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         probabilities = self._probabilities(distinct)
         self.predict_consistency_ = float(np.mean(probabilities.argmax(axis=1)[inverse] == self.labels_))
         self.label_probability_ = probabilities[inverse, self.labels_]
+
+    def _keep_rows(self, distinct: Array, first: Array) -> None:
+        chosen = draw_kept(len(first), self._ensemble.seed)
+        for ensemble, rows in self._scaled_chunks(distinct[chosen]):  # all are one chunk
+            with ordinary_torch_modes():
+                self._kept = keep_rows(ensemble, rows, first[chosen])
 
     def _warn_of_low_agreement(self) -> None:
         best = self.history_[self.best_iter_]
@@ -642,6 +680,212 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         check_is_fitted(self)
         return rank_representatives(self.labels_, [self.agreement_, self.label_probability_], n)
 
+    def doubtful_rows(self, n: int = 20) -> NDArray[np.int64]:
+        """Find the training rows whose right label would settle most: doubted, with many alike, one of each kind.
+
+        Rows are alike if the same two clusters contest them (the label, and the other one with most votes), and the
+        more so the nearer they are in the members' latents. Each row that is chosen is the one that, with those before
+        it, has most doubt (1 - ``agreement_``) in rows alike. `cluster_representatives` has the most doubtful rows of
+        each cluster instead, whatever else is like them.
+
+        Parameters
+        ----------
+        n : int, default=20
+            Rows at most.
+
+        Returns
+        -------
+        rows : ndarray of shape (n,), int
+            Indices of distinct rows without full agreement, the one that settles most first; fewer where there are
+            fewer. Of more than 2000 distinct training rows, 2000 drawn at random are looked at.
+
+        Raises
+        ------
+        ValueError
+            If n is not a whole number of at least 1.
+        NotFittedError
+            Before `fit`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from skspc import SPCClustering
+        >>> X, _ = make_blobs(n_samples=150, centers=3, cluster_std=3.0, random_state=0)
+        >>> model = SPCClustering(n_clusters=3, n_estimators=3, max_iter=0, random_state=0).fit(X)
+        >>> rows = model.doubtful_rows(n=5)
+        >>> len(rows), bool((model.agreement_[rows] < 1).all())
+        (5, True)
+        """
+        kept = self._known_rows()
+        rows: NDArray[np.int64] = doubtful_rows(self.labels_, self.agreement_, self.member_labels_, kept, n)
+        return rows
+
+    @of_new_rows
+    def outlier_score(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Tell how little each row is like anything in the fit.
+
+        Two figures are compared with those of the training rows (of 2000 at most): the error with which the
+        autoencoders reconstruct a row, and its distance in the latents to the fifth nearest of these rows, each the
+        mean over the members. Doubt between clusters is another thing: ``agreement_`` and `predict_proba` have it.
+
+        {rows}
+
+        Returns
+        -------
+        scores : ndarray of shape (N,), float64
+            In [0, 1]: the share of the training rows that are less odd. New rows of a known kind are a little odder
+            than those that the autoencoders were trained on: more than a twentieth of them are above .95.
+
+        {raised}
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from skspc import SPCClustering
+        >>> X, _ = make_blobs(n_samples=120, centers=3, cluster_std=0.3, random_state=0)
+        >>> model = SPCClustering(n_clusters=3, n_estimators=2, max_iter=0, random_state=0).fit(X)
+        >>> scores = model.outlier_score([X[0], [50.0, -50.0]])
+        >>> bool(scores[0] < scores[1]), bool(scores[1] > 0.99)
+        (True, True)
+        """
+        rows = self._check_predict_data(X)
+        scores: NDArray[np.float64] = outlier_scores(self._strangeness(rows), self._known_rows()["figures"])
+        return scores
+
+    def _strangeness(self, X: Array) -> Array:
+        """Reconstruction error of checked rows, and distance to the rows that are kept: (2, N)."""
+        figures, kept = [], self._known_rows()["latents"]
+        for ensemble, rows in self._scaled_chunks(X):
+            with ordinary_torch_modes():
+                figures.append(strangeness(ensemble, rows, ensemble.encode(rows), kept))
+        return np.concatenate(figures, axis=1)
+
+    @of_training_rows
+    def merge(self, a: int, b: int, X: ArrayLike) -> "SPCClustering":
+        """Make two clusters one, in a copy of the model.
+
+        {how} The merged cluster has the smaller of the two labels; those above the larger one move down by one. Other
+        rows stay where they are.
+
+        Parameters
+        ----------
+        a, b : int
+            Labels of the two.
+        {rows}
+
+        Returns
+        -------
+        {model}
+
+        Raises
+        ------
+        ValueError
+            If a or b is no cluster, both are the same, or {wrong_rows}
+        {raised}
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from skspc import SPCClustering
+        >>> X, _ = make_blobs(n_samples=120, centers=3, cluster_std=0.3, random_state=0)
+        >>> model = SPCClustering(n_clusters=3, n_estimators=2, max_iter=0, random_state=0).fit(X)
+        >>> merged = model.merge(0, 2, X)
+        >>> merged.n_clusters_, model.n_clusters_
+        (2, 3)
+        >>> bool(((merged.labels_ == 0) == (model.labels_ != 1)).all())
+        True
+        """
+        check_is_fitted(self)
+        check_merge(a, b, self.n_clusters_)
+        return self._edited(X, lambda vote, latents, settings: merge_clusters(vote, a, b))
+
+    @of_training_rows
+    def split(self, a: int, n: int, X: ArrayLike) -> "SPCClustering":
+        """Split a cluster into n, in a copy of the model.
+
+        {how} The cluster's rows are labelled anew in the latents of each member, as the fit did it (by ``clusterer``
+        and ``reducer``), and put to the vote. The largest part keeps the label a, the others are ``n_clusters_`` and
+        so on. A labelling that saw a row in another cluster still does; one that finds no n parts has no vote on this
+        cluster's rows.
+
+        Parameters
+        ----------
+        a : int
+            Label of the cluster.
+        n : int
+            Number of parts.
+        {rows}
+
+        Returns
+        -------
+        {model}
+
+        Raises
+        ------
+        ValueError
+            If a is no cluster, n is no whole number from 2 up, the cluster has fewer distinct rows than n or falls into
+            n parts in no latent space, the fit was to one cluster, whose encoders are untrained, or {wrong_rows}
+        {raised}
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from skspc import SPCClustering
+        >>> X, blob = make_blobs(n_samples=120, centers=[[0, 0], [0, 4], [9, 9]], cluster_std=0.3, random_state=0)
+        >>> options = {"clusterer": "kmeans", "reducer": None, "n_estimators": 2, "max_iter": 0, "random_state": 0}
+        >>> model = SPCClustering(n_clusters=2, **options).fit(X)
+        >>> parts = model.split(model.labels_[blob == 0][0], 2, X)
+        >>> parts.n_clusters_, len(set(zip(parts.labels_.tolist(), blob.tolist())))
+        (3, 3)
+        """
+        check_is_fitted(self)
+        check_split(a, n, self.n_clusters_, self.history_)
+        row, n_labellings, ensemble = self.history_[self.best_iter_], len(self.member_labels_), self._ensemble
+        spaces = spaces_of(row, n_labellings, ensemble.n_members)
+        seed = derive_seed(ensemble.seed, SPLITS)
+        rules = labelling_rules(self.clusterer, self.reducer, n, int(np.sum(self.labels_ == a)))
+        rule = rule_of(rules, row)
+        return self._edited(
+            X, lambda vote, latents, settings: split_cluster(vote, latents, a, n, spaces, settings, seed), rule
+        )
+
+    def _edited(
+        self, X: ArrayLike, edit: Callable[..., Consensus], rule: LabellingRule | None = None
+    ) -> "SPCClustering":
+        """A copy with the vote that ``edit`` makes of the vote, the latents (K, N, m) and settings; with new heads."""
+        distinct, first, inverse = self._check_training_rows(X)
+        device = resolve_device(self.device)
+        settings = self._round_settings(len(first), (rule or LabellingRule(None, None),), device)
+        vote = recounted(self.labels_[first], self.member_labels_[:, first])
+        model = copy.deepcopy(self)
+        with ordinary_torch_modes(), reproducible(device):
+            ensemble = self._ensemble.to(device)
+            latents = ensemble.encode(self._scaling.training_rows(distinct))
+            edited = edit(vote, latents, settings)
+            labels = retrain_heads(ensemble, latents, vote.labels, edited.labels, settings.heads)
+            model._ensemble = ensemble.to(torch.device("cpu"))
+        del ensemble
+        agreed = select_agreed(edited.votes, len(edited.aligned), self.min_agreement)
+        history, n_clusters = model.history_, int(labels.max()) + 1
+        votes = labels, edited.agreement, agreed, edited.aligned
+        model._store(RoundsResult(*votes, history, self.best_iter_, n_clusters), inverse)
+        model._store_predictions(distinct, inverse)
+        release_memory(device)
+        return model
+
+    def _check_training_rows(self, X: ArrayLike) -> tuple[Array, Array, Array]:
+        """The distinct rows of X, which must be the training rows in their order, and what `distinct_rows` tells."""
+        rows = self._check_predict_data(X)
+        if len(rows) == len(self.labels_):
+            found = self._probabilities(rows)[np.arange(len(rows)), self.labels_]
+            if np.allclose(found, self.label_probability_, rtol=0, atol=SAME_PROBABILITY):
+                first, inverse = distinct_rows(rows)
+                return rows[first], first, inverse
+        raise ValueError(
+            f"X has {len(rows)} rows, which are not the {len(self.labels_)} rows of the fit in their order. Pass what "
+            "was passed to fit."
+        )
+
     @of_new_rows
     def score(self, X: ArrayLike, y: object = None) -> float:
         """Mean share of the members' classifiers that agree with `predict`.
@@ -734,13 +978,27 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
         A row's result does not depend on the rows beside it beyond the last digits of float64.
         """
+        for ensemble, rows in self._scaled_chunks(X):
+            with ordinary_torch_modes():
+                latents = ensemble.encode(rows)
+                probabilities = ensemble.classify(latents)
+            yield latents, probabilities
+
+    def _scaled_chunks(self, X: Array) -> Iterator[tuple[Ensemble, Array]]:
+        """Yield the ensemble as it infers, and a few thousand checked rows as it takes them."""
         with ordinary_torch_modes():
             ensemble = self._ensemble.for_inference(inference_device(self.device))
         for start in range(0, len(X), ROWS_AT_ONCE):
-            with ordinary_torch_modes():
-                latents = ensemble.encode(self._scaling.apply(X[start : start + ROWS_AT_ONCE], np.float64))
-                probabilities = ensemble.classify(latents)
-            yield latents, probabilities
+            yield ensemble, self._scaling.apply(X[start : start + ROWS_AT_ONCE], np.float64)
+
+    def _known_rows(self) -> dict[str, Array]:
+        check_is_fitted(self)
+        if self._kept is None:
+            raise ValueError(
+                "This model was saved by a version of skspc that kept none of the training rows' latents, with which "
+                "outlier_score and doubtful_rows compare. Fit it again: an int as random_state gives the same labels."
+            )
+        return self._kept
 
     @property
     def _n_features_out(self) -> int:

@@ -445,8 +445,8 @@ def test_one_changed_bit(saved, place):
 
 def test_a_format_to_come(saved):
     document, arrays = open_up(saved)
-    seal(saved, {**document, "format": 3, "skspc": "3.1.4", "more": 1}, arrays)
-    reason = f"it has format 3, and skspc {skspc.__version__} reads formats 1 to 2. Install skspc 3.1.4, which wrote it"
+    seal(saved, {**document, "format": 4, "skspc": "3.1.4", "more": 1}, arrays)
+    reason = f"it has format 4, and skspc {skspc.__version__} reads formats 1 to 3. Install skspc 3.1.4, which wrote it"
     assert_refused(saved, reason)
 
 
@@ -464,8 +464,20 @@ def test_a_file_of_format_1_answers_as_it_did(name, tmp_path):
     np.testing.assert_allclose(model.predict_proba(X), told["probabilities"], rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(model.transform(X[:3]), told["latents"], rtol=1e-5, atol=1e-6)
     again = save_and_load(model, tmp_path)
-    assert json.loads(safe_header(tmp_path / "model.skspc"))["format"] == 2
+    assert json.loads(safe_header(tmp_path / "model.skspc"))["format"] == 3
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    with pytest.raises(ValueError, match="kept none of the training rows' latents, .* Fit it again"):
+        again.outlier_score(X)
+
+
+@pytest.mark.case("model files", "files of an older format")
+def test_a_file_of_format_2_lacks_the_rows_that_are_kept_and_no_more(fitted, saved):
+    document, arrays = open_up(saved)
+    seal(saved, {**document, "format": 2}, {name: arrays[name] for name in arrays if not name.startswith("kept.")})
+    older = SPCClustering.load(saved)
+    assert np.array_equal(older.predict_proba(ROWS), fitted.predict_proba(ROWS))
+    with pytest.raises(ValueError, match="kept none of the training rows' latents, .* Fit it again"):
+        older.outlier_score(ROWS)
 
 
 def safe_header(path):
@@ -567,6 +579,11 @@ FORGERIES = [
     (put("member_labels_", np.full((1, 60), -2)), "its members' labels are not those of its clusters"),
     (put("agreed_", np.zeros(60)), "'agreed_' is float64 of shape"),
     (lambda document, arrays: arrays.pop("labels_"), "it lacks labels or scaling"),
+    (lambda document, arrays: arrays.pop("kept.rows"), "it lacks part of the rows that are kept"),
+    (put("kept.rows", np.full(60, 60)), "the rows that are kept are none of the fit"),
+    (put("kept.rows", np.zeros(59, np.int64)), r"'kept.latents' is float32 of shape \(3, 60, 4\), not .* \(3, 59, 4\)"),
+    (put("kept.latents", np.full((3, 60, 4), np.nan, np.float32)), "the latents of the rows that are kept are not"),
+    (put("kept.figures", np.full((2, 60), -1.0)), "the figures of the rows that are kept are no distances"),
 ]
 
 

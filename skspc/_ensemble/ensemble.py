@@ -145,6 +145,11 @@ class Ensemble:
         """Softmax of each head on latents (K, N, m): ndarray (K, N, C)."""
         return self._ask_each(lambda group: group.classify(latents[group.members]), latents[0].size // 3)
 
+    def reconstruction_errors(self, X, latents):
+        """l1 distance of rows (N, *input_shape) to what members decode of their latents (K, N, m): ndarray (K, N)."""
+        n_values = min(len(X), ROWS_PER_CHUNK) * X[0].size // 3
+        return self._ask_each(lambda group: group.reconstruction_errors(X, latents[group.members]), n_values)
+
     def _ask_each(self, function, n_values):
         """Call a function on each group, several at once; what it returns (K, ...) of all members together."""
         return np.concatenate(map_side_by_side(function, self.groups, n_values, self.n_jobs, self.n_members))

@@ -136,6 +136,18 @@ class MemberGroup:
         probabilities = torch.softmax(self.heads(torch.as_tensor(latents, device=self.device)), dim=2)
         return to_numpy(probabilities.nan_to_num(1 / probabilities.shape[2]))
 
+    @torch.no_grad()
+    def reconstruction_errors(self, X, latents):
+        """l1 distance of rows (N, *input_shape) to what is decoded of their latents (K, N, m): ndarray (K, N)."""
+        self.autoencoder.eval()
+        errors = []
+        for start in range(0, len(X), ROWS_PER_CHUNK):
+            which = slice(start, start + ROWS_PER_CHUNK)
+            rows = take_rows(X, which, self.device)
+            decoded = self.autoencoder.decode(torch.as_tensor(latents[:, which], device=self.device))
+            errors.append((decoded - rows).abs().flatten(2).mean(dim=2))
+        return to_numpy(torch.cat(errors, dim=1))
+
     def state(self):
         """Copy the weights, to the CPU: a dict by module name."""
         modules = {"autoencoder": self.autoencoder, "heads": self.heads}

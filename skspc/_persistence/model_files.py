@@ -22,13 +22,14 @@ from ..clusterers import AgglomerativeClusterer, GaussianMixtureClusterer, HDBSC
 from ..networks import ConvNetwork, MLPNetwork
 from .files import find_file, os_errors, write_atomically
 
-FORMAT = 2  # a change that this reader would misread makes it 3
-OLDER_FORMATS = (1,)  # read all the same
+FORMAT = 3  # a change that this reader would misread makes it 4
+OLDER_FORMATS = (1, 2)  # read all the same; they have no rows that are kept
 DTYPES = {"F32", "F64", "I64", "BOOL"}
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 SCALARS = ("bool", *INTEGERS, "float16", "float32", "float64", "str")
 LABELS = ("labels_", "agreement_", "agreed_", "label_probability_", "member_labels_")
 SCALING = ("unit", "offset", "scale", "limit")
+KEPT = ("rows", "latents", "figures")
 MAX_SEED = 2**63
 # What may be built of a file: objects that are no more than their parameters.
 PARTS = {
@@ -187,6 +188,7 @@ def _describe_fit(model):
     arrays = ensemble.pop("arrays")
     arrays |= {name: getattr(model, name) for name in LABELS}
     arrays |= {f"scaling.{name}": np.float64(getattr(model._scaling, name)) for name in SCALING}
+    arrays |= {f"kept.{name}": array for name, array in (model._kept or {}).items()}
     fit = {
         "history": model.history_,
         "best_iter": model.best_iter_,
@@ -250,8 +252,10 @@ def _rebuild(cls, document, arrays):
     model.set_output(transform=fit["output"])
     _restore_input(model, fit["feature_names"], ensemble["input_shape"], arrays)
     _restore_labels(model, fit, ensemble["n_clusters"], arrays)
+    kept = {name: arrays.pop(f"kept.{name}") for name in KEPT if f"kept.{name}" in arrays}
     ensemble["arrays"] = {name: array for name, array in arrays.items() if name not in expected}
     model._ensemble = Ensemble.of_groups(unpack_groups(ensemble))
+    model._kept = _check_kept(kept, model) if kept else None
     return model
 
 
@@ -325,6 +329,26 @@ def _restore_labels(model, fit, n_clusters, arrays):
     )
     model.predict_consistency_ = _check_type(fit["predict_consistency"], float)
     _check(0 <= model.predict_consistency_ <= 1, "its predict_consistency_ is no share")
+
+
+def _check_kept(kept, model):
+    """Refuse what `skspc._method.outliers.keep_rows` cannot have made; a model read of an older file has none."""
+    _check(set(kept) == set(KEPT), "it lacks part of the rows that are kept")
+    n_rows = kept["rows"].size
+    shape = (model._ensemble.n_members, n_rows, model._ensemble.latent_size)
+    _check_array(kept["rows"], "kept.rows", np.int64, (n_rows,))
+    _check_array(kept["latents"], "kept.latents", np.float32, shape)
+    _check_array(kept["figures"], "kept.figures", np.float64, (2, n_rows))
+    _check(
+        n_rows > 0 and 0 <= kept["rows"].min() <= kept["rows"].max() < len(model.labels_),
+        "the rows that are kept are none of the fit",
+    )
+    _check(bool(np.isfinite(kept["latents"]).all()), "the latents of the rows that are kept are not finite")
+    _check(
+        bool(np.all((kept["figures"] >= 0) & np.isfinite(kept["figures"]))),
+        "the figures of the rows that are kept are no distances",
+    )
+    return kept
 
 
 def _check_array(array, name, dtype, shape):
