@@ -824,7 +824,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         ------
         ValueError
             If a is no cluster, n is no whole number from 2 up, the cluster has fewer distinct rows than n or falls into
-            n parts in no latent space, the fit was to one cluster, whose encoders are untrained, or {wrong_rows}
+            n parts in no latent space, the fit was to one cluster, whose encoders are untrained, or by an earlier
+            version, or {wrong_rows}
         {raised}
 
         Examples
@@ -840,9 +841,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """
         check_is_fitted(self)
         check_split(a, n, self.n_clusters_, self.history_)
-        row, n_labellings, ensemble = self.history_[self.best_iter_], len(self.member_labels_), self._ensemble
-        spaces = spaces_of(row, n_labellings, ensemble.n_members)
-        seed = derive_seed(ensemble.seed, SPLITS)
+        row, spaces = self.history_[self.best_iter_], spaces_of(self.history_, len(self.member_labels_))
+        seed = derive_seed(self._ensemble.seed, SPLITS)
         rules = labelling_rules(self.clusterer, self.reducer, n, int(np.sum(self.labels_ == a)))
         rule = rule_of(rules, row)
         return self._edited(

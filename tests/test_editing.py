@@ -125,9 +125,10 @@ def test_a_cluster_that_falls_into_no_parts_is_refused():
 
 
 def test_spaces_are_those_that_the_history_tells():
-    assert spaces_of({"consensus_share": [{"space": 0}, {"space": 2}]}, 2, 2) == [0, 2]
-    assert spaces_of({}, 3, 2) == [0, 1, 2]
-    assert spaces_of({"consensus_share": []}, 1, 2) == [0]
+    rounds = [{"consensus_share": [{"space": 0}, {"space": 2}]}, {"consensus_share": []}]
+    assert spaces_of([*rounds, rounds[0]], 4) == [0, 2, 0, 2]
+    with pytest.raises(ValueError, match="an earlier version.*Fit it again"):
+        spaces_of(rounds, 3)
 
 
 def test_the_rule_is_that_of_the_fit_if_there_is_one():

@@ -115,10 +115,15 @@ def recounted(labels, aligned):
     return Consensus(labels, votes, aligned)
 
 
-def spaces_of(history_row, n_labellings, n_members):
-    """Space of each labelling of a round: 0..K-1 of a member, K of all side by side. Old checkpoints do not tell."""
-    spaces = [share["space"] for share in history_row.get("consensus_share", [])]
-    return spaces if len(spaces) == n_labellings else list(range(min(n_labellings, n_members + 1)))
+def spaces_of(history, n_labellings):
+    """Space of each labelling of all rounds: 0..K-1 of a member, K of all side by side."""
+    spaces = [share["space"] for row in history for share in row["consensus_share"]]
+    if len(spaces) != n_labellings:
+        raise ValueError(
+            f"This model has {n_labellings} labellings of the {len(spaces)} of its fit: an earlier version of skspc made "
+            "it, which kept those of one round. Fit it again."
+        )
+    return spaces
 
 
 def rule_of(rules, history_row):
