@@ -120,8 +120,8 @@ def spaces_of(history, n_labellings):
     spaces = [share["space"] for row in history for share in row["consensus_share"]]
     if len(spaces) != n_labellings:
         raise ValueError(
-            f"This model has {n_labellings} labellings of the {len(spaces)} of its fit: an earlier version of skspc made "
-            "it, which kept those of one round. Fit it again."
+            f"This model has {n_labellings} labellings of the {len(spaces)} of its fit: an earlier version of skspc "
+            "made it, which kept those of one round. Fit it again."
         )
     return spaces
 
