@@ -21,7 +21,7 @@ from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
 from skspc._constants import NOISE
-from skspc._method.choice import reducer_pays
+from skspc._method.choice import choose_rule
 from skspc._method.consensus import find_consensus, select_agreed
 from skspc._method.labelling import label_embedding
 from skspc.clusterers import UMAPReducer, get_clusterer
@@ -34,6 +34,7 @@ VOTES = {
     "hdbscan + kmeans + gmm": ("hdbscan", "kmeans", "gmm"),
     f"hdbscan + {CENTROIDS}": ("hdbscan", CENTROIDS),
 }
+RULES = ("hdbscan", LATENTS, "kmeans")  # of clusterer="auto"
 RESULTS = Path(__file__).with_suffix(".jsonl")
 COLUMNS = ("one", "vote", "agreement", "agreed", "right", "together")
 
@@ -128,9 +129,10 @@ def main():
                 found, classes = labellings_of(name, seed, arguments.folder)
                 embeddings, _ = embeddings_of(name, seed, arguments.folder)
                 latents, _ = latents_of(name, seed, arguments.folder)
-                pays = reducer_pays(list(latents), list(embeddings[:-1]), len(np.unique(classes)), seed)
+                spaces, n_clusters = dict(enumerate(embeddings)), len(np.unique(classes))
+                rule = choose_rule(latents, spaces, found["hdbscan"], len(RULES), n_clusters, seed)
                 ways = found | {vote: np.concatenate([found[way] for way in of]) for vote, of in VOTES.items()}
-                ways["auto"] = found["hdbscan" if pays else LATENTS]
+                ways["auto"] = found[RULES[rule]]
                 for way, labellings in ways.items():
                     row = {"dataset": name, "seed": seed, "way": way, **judge(labellings, latents, classes)}
                     results.write(json.dumps(row) + "\n")

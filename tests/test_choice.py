@@ -9,7 +9,8 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from skspc import SPCClustering
-from skspc._method.choice import choose_rule, labelling_rules, reducer_pays
+from skspc._constants import NOISE
+from skspc._method.choice import choose_rule, labelling_rules
 from skspc.clusterers import HDBSCANCut, UMAPReducer, register_clusterer
 from skspc.metrics import clustering_accuracy
 
@@ -28,14 +29,18 @@ def chance(seed):
     return make_blobs(N_ROWS, centers=3, random_state=seed)[0]
 
 
+def choose(latents, embeddings, n_clusters=3, found=None, n_rules=2):
+    embeddings = dict(enumerate(embeddings)) if isinstance(embeddings, list) else embeddings
+    return choose_rule(np.stack(latents), embeddings, found, n_rules, n_clusters, 0)
+
+
 def test_embeddings_of_chance_do_not_pay():
-    latents = members()
-    assert not reducer_pays(latents, [chance(i) for i in range(N_MEMBERS)], 3, 0)
+    assert choose(members(), [chance(i) for i in range(N_MEMBERS)]) == 1
 
 
 def test_embeddings_pay_that_show_the_same():
     latents = members()
-    assert reducer_pays(latents, [PCA(2).fit_transform(one) for one in latents], 3, 0)
+    assert choose(latents, [PCA(2).fit_transform(one) for one in latents]) == 0
 
 
 def test_embeddings_pay_that_keep_neighbours_together():
@@ -47,33 +52,44 @@ def test_embeddings_pay_that_keep_neighbours_together():
     seen[0, slabs[:, 0] > 1.5] = 0  # members agree on the slabs but for an end
     seen[1, slabs[:, 0] < -1.5] = 1
     embeddings = [one[:, None] + 0.01 * rng.normal(size=(N_ROWS, 2)) for one in seen]
-    assert reducer_pays([slabs] * N_MEMBERS, embeddings, 2, 0)
+    assert choose([slabs] * N_MEMBERS, embeddings, 2) == 0
     line = slabs[:, :1]  # without the gap: k-means cuts it once, between neighbours that the embeddings mix
-    assert not reducer_pays([line] * N_MEMBERS, embeddings, 2, 0)
+    assert choose([line] * N_MEMBERS, embeddings, 2) == 1
 
 
 @pytest.mark.parametrize("n_members, n_clusters", [(1, 3), (3, N_ROWS + 1)])
 def test_the_reducer_stays_where_nothing_can_be_compared(n_members, n_clusters):
-    latents = members()
-    assert reducer_pays(latents[:n_members], [chance(i) for i in range(n_members)], n_clusters, 0)
+    assert choose(members()[:n_members], [chance(i) for i in range(n_members)], n_clusters) == 0
 
 
 def test_the_reducer_stays_where_rows_are_too_few_for_the_clusters():
     latents = [np.repeat([[0.0], [1.0]], 10, axis=0)] * N_MEMBERS
-    assert reducer_pays(latents, latents, 3, 0)
+    assert choose(latents, latents) == 0
 
 
 def test_members_that_diverged_are_left_out_of_the_choice():
     latents = members()
     latents[1] = np.full_like(latents[1], np.nan)
     embeddings = {i: chance(i) for i in (0, 2, 3)}  # 3: all side by side
-    assert choose_rule(np.stack(latents), embeddings, 3, 0) == 1
+    assert choose(latents, embeddings) == 1
+
+
+@pytest.mark.parametrize("n_noise, expected", [(0, 0), (59, 0), (61, 2)])
+def test_k_means_is_taken_where_members_agree_on_a_fifth_of_the_rows_more(n_noise, expected):
+    latents = members()
+    embeddings = [PCA(2).fit_transform(one) for one in latents]
+    labels = KMeans(3, random_state=0).fit_predict(embeddings[0])
+    labels[:n_noise] = NOISE
+    found = dict.fromkeys(range(N_MEMBERS), labels)
+    assert choose(latents, embeddings, found=found, n_rules=3) == expected
+    assert choose(latents, embeddings, found=found, n_rules=2) == 0
 
 
 def test_rules_by_the_two_parameters():
     auto = labelling_rules("auto", "umap", 10, 300)
-    assert [type(rule.clusterer) for rule in auto] == [HDBSCANCut, KMeans]
-    assert [rule.reducer is None for rule in auto] == [False, True]
+    assert [type(rule.clusterer) for rule in auto] == [HDBSCANCut, KMeans, KMeans]
+    assert [rule.reducer is None for rule in auto] == [False, True, False]
+    assert len(labelling_rules("auto", "umap", 10, 299)) == 2  # the first is k-means already
     assert [type(rule.clusterer) for rule in labelling_rules("auto", None, 10, 300)] == [HDBSCANCut]
     [given] = labelling_rules("hdbscan", "umap", 10, 20)
     assert isinstance(given.clusterer, HDBSCANCut) and isinstance(given.reducer, UMAPReducer)
@@ -132,6 +148,21 @@ def test_a_fit_keeps_a_reducer_that_pays(blobs):
     assert rules_of(model) == [("HDBSCANCut", "PCA")] * len(model.history_)
     same = fit(X, reducer=PCA(2), clusterer="hdbscan")
     np.testing.assert_array_equal(model.labels_, same.labels_)
+
+
+def test_a_fit_labels_by_k_means_where_members_agree_on_that():
+    """Rows that lie evenly have no dense parts: where HDBSCAN parts them is chance."""
+    X = np.random.default_rng(0).uniform(size=(N_ROWS, 2))
+    model = fit(X, reducer=PCA(1), n_clusters=2)
+    assert rules_of(model) == [("KMeans", "PCA")] * len(model.history_)
+    assert np.bincount(model.labels_).min() > N_ROWS / 4
+
+
+def test_a_labelling_with_too_many_clusters_agrees_on_nothing():
+    latents = members()
+    embeddings = [PCA(2).fit_transform(one) for one in latents]
+    found = dict.fromkeys(range(N_MEMBERS), np.arange(N_ROWS) % 4)
+    assert choose(latents, embeddings, found=found, n_rules=3) == 2
 
 
 def test_the_number_found_stays_where_the_reducer_goes(blobs):

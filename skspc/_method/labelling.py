@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -43,17 +43,19 @@ def n_spaces(n_members, concatenate):
     return n_members + (concatenate and n_members > 1)
 
 
-def cluster_spaces(latents, n_clusters, settings, seed, diverged=()):
+def cluster_spaces(latents, n_clusters, settings, seed, diverged=(), embeddings=None):
     """Label every member's latents (K, N, m) and, for several members, all latents side by side.
 
     With n_clusters "auto", each space is labelled with the number of clusters that most of them have. Members in
     ``diverged`` are left out. Labels (N,), and what the reducer made of the latents, are returned by space: 0..K-1 for
-    the members, K for all side by side.
+    the members, K for all side by side. Embeddings that there are already are labelled as they are.
     """
     spaces = {member: latents[member] for member in range(len(latents)) if member not in diverged}
     if settings.concatenate and len(spaces) > 1:
         spaces[len(latents)] = np.concatenate(list(spaces.values()), axis=1)
     seeds = {i: derive_seed(seed, i) for i in spaces}
+    if embeddings is not None:
+        spaces, settings = embeddings, replace(settings, reducer=None)
     # The libraries' own threads are shared out like torch's: threads in threads wait for each other.
     with threads_shared(len(spaces), n_jobs=jobs_at_once(settings.n_jobs)) as n_workers, dependencies_quiet():
         run = Parallel(n_jobs=n_workers, prefer="threads")

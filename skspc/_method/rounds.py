@@ -101,10 +101,11 @@ def _cluster(X, ensemble, progress, settings):
     found, embeddings = cluster_spaces(latents, progress.n_clusters, settings, seed, diverged)
     n_clusters = progress.n_clusters if index else settle_n_clusters(list(found.values()), progress.n_clusters)
     if index == 0 and settings.other_rules:
-        rule = choose_rule(latents, embeddings, n_clusters, seed)
+        rule = choose_rule(latents, embeddings, found, 1 + len(settings.other_rules), n_clusters, seed)
+        settings = settings.by_rule(rule)
         if rule > 0:
-            settings = settings.by_rule(rule)
-            found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged)
+            reduced = None if settings.reducer is None else embeddings
+            found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged, reduced)
     labellings = keep_exact(found, n_clusters, n_spaces(ensemble.n_members, settings.concatenate))
     clock.lap("cluster")
     names = None if progress.vote is None else progress.vote.labels
