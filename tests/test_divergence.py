@@ -1,5 +1,7 @@
 """Losses that turn NaN: one member costs one vote and not the fit; all members are an error with the cause."""
 
+from types import MethodType
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
@@ -28,14 +30,15 @@ class Spoiled(MLPNetwork):
 
     def build(self, input_shape, generators):
         autoencoder = super().build(input_shape, generators)
-        decode, batches = autoencoder.decode, []
+        batches = []
 
-        def spoiled(z):
+        def spoiled(module, z):
             batches.append(1)
-            return decode(z) * float("nan") if len(batches) > self.after else decode(z)
+            decoded = type(module).decode(module, z)
+            return decoded * float("nan") if len(batches) > self.after else decoded
 
         if self.n_members in (len(generators), "all"):
-            autoencoder.decode = spoiled
+            autoencoder.decode = MethodType(spoiled, autoencoder)  # a copy of the module has it of its own
         return autoencoder
 
 

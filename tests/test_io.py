@@ -470,7 +470,6 @@ def test_a_file_of_format_1_answers_as_it_did(name, tmp_path):
         again.outlier_score(X)
 
 
-@pytest.mark.case("model files", "files of an older format")
 def test_a_file_of_format_2_lacks_the_rows_that_are_kept_and_no_more(fitted, saved):
     document, arrays = open_up(saved)
     seal(saved, {**document, "format": 2}, {name: arrays[name] for name in arrays if not name.startswith("kept.")})
