@@ -280,11 +280,10 @@ def test_a_real_run_of_the_command(tmp_path, capsys, monkeypatch):
     scored = runs.accuracy_and_nmi(classes, model.labels_)
     assert {name: spc[name] for name in scored} == scored
     assert spc["cluster_sizes"] == sorted(np.bincount(model.labels_).tolist(), reverse=True)
-    assert (spc["n_rounds"], spc["chosen_round"]) == (model.n_iter_, model.best_iter_)
+    assert (spc["n_rounds"], spc["kept"]) == (model.n_iter_, "the vote of all rounds")
     assert spc["agreed_share"] == model.agreed_.mean()
     assert (spc["n_rows"], spc["seed"], spc["table"], spc["method"]) == (120, 3, "main", "spc")
     oracle = spc["oracle_best_round"]
-    assert oracle["accuracy_by_round"][model.best_iter_] == spc["accuracy"]
     assert oracle["accuracy"] == max(oracle["accuracy_by_round"])
     assert len(oracle["accuracy_by_round"]) == 2
     assert {"torch", "scikit-learn", "umap-learn", "hdbscan", "numpy", "skspc"} <= spc["versions"].keys()
@@ -303,20 +302,11 @@ def test_the_worker_is_told_nothing_of_the_classes_but_their_number():
     assert task == {"algorithm": SPC, "parameters": {"epochs": 1}, "n_clusters": 10, "seed": 4}
 
 
-def test_the_chosen_round_has_the_labels_of_the_fit():
-    rounds = [np.array([0, 1, 0, 1]), np.array([0, -1, 0, 1])]
-    by_round = worker.labels_of_rounds(rounds, np.array([0, 1, 0, 1]), 1)
-    np.testing.assert_array_equal(by_round, [[0, 1, 0, 1], [0, 1, 0, 1]])
-    by_round = worker.labels_of_rounds(rounds, np.array([1, 1, 0, 1]), 0)
-    np.testing.assert_array_equal(by_round, [[1, 1, 0, 1], [0, -1, 0, 1]])
-
-
 def test_the_worker_tells_the_labels_of_each_round(blobs):
     rows, classes = np.concatenate([blobs[0], blobs[0][:20]]), np.concatenate([blobs[1], blobs[1][:20]])
     parameters = dict(map(reproduce.parse_setting, TINY))
     arrays, figures = worker.fit_spc(rows, {"n_clusters": 3, "seed": 0, "parameters": parameters})
     assert arrays["rounds"].shape == (figures["n_rounds"], len(rows))
-    np.testing.assert_array_equal(arrays["rounds"][figures["chosen_round"]], arrays["labels"])
     np.testing.assert_array_equal(arrays["rounds"][:, :20], arrays["rounds"][:, -20:])  # equal rows have one label
     assert runs.score(arrays, classes)["oracle_best_round"]["accuracy"] > 0.9
 

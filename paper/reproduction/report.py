@@ -235,7 +235,8 @@ def oracle_cells(group):
         "oracle: accuracy": percent([figures["accuracy"] for figures in best]),
         "oracle: NMI": percent([figures["nmi"] for figures in best]),
         "oracle: round": ", ".join(
-            f"{figures['round']} (chosen: {row['chosen_round']})" for figures, row in zip(best, group.rows, strict=True)
+            f"{figures['round']} (kept: {row.get('kept', row.get('chosen_round'))})"
+            for figures, row in zip(best, group.rows, strict=True)
         ),
     }
 

@@ -44,28 +44,17 @@ def fit_spc(rows, task):
     arrays = {
         "labels": model.labels_,
         "agreed": model.agreed_,
-        "rounds": labels_of_rounds(rounds, model.labels_, model.best_iter_),
+        "rounds": np.stack(rounds),
     }
     figures = {
         "seconds": seconds,
         "device": machine.gpu_name() if on_gpu else machine.cpu_name(),
         "peak_gpu_memory_mib": machine.peak_gpu_memory() if on_gpu else None,
         "n_rounds": model.n_iter_,
-        "chosen_round": model.best_iter_,
+        "kept": "the vote of all rounds",
         "agreed_share": float(model.agreed_.mean()),
     }
     return arrays, figures
-
-
-def labels_of_rounds(rounds, labels, chosen):
-    """Labels of every round: (R, N).
-
-    The chosen round has the labels that the fit came to, where rows without a vote have got one from the classifiers;
-    elsewhere they are noise.
-    """
-    by_round = np.stack(rounds)
-    by_round[chosen] = labels
-    return by_round
 
 
 def on_cpu(labels, start):
