@@ -414,7 +414,7 @@ def test_a_mean_has_its_spread_and_names_seeds_commits_and_devices():
     oracle = text.split("## Oracle best round")[1]
     assert cells_of(oracle, "| USPS") == [
         *("USPS", "SPC", "5", "97.00 (1.41)", "94.50 (0.71)", "98.50 (0.00)", "96.00 (0.00)"),
-        *("2 (chosen: 1), 2 (chosen: 1)", "2 (0, 1)"),
+        *("2 (kept: 1), 2 (kept: 1)", "2 (0, 1)"),
     ]
 
 
@@ -464,7 +464,7 @@ def test_a_run_is_in_every_table_that_has_its_configuration():
     assert [group.title for group in report.group_rows(rows, "ablations")] == ["A3: one member"]
     assert [group.title for group in report.group_rows(rows, "ensemble-size")] == ["K = 1"]
     assert report.group_rows(rows, "main") == []
-    assert report.render_page(rows).count("(chosen: 1)") == 1
+    assert report.render_page(rows).count("(kept: 1)") == 1
 
 
 def test_copies_of_the_data_are_told():
