@@ -81,7 +81,7 @@ class MemberGroup:
             plan.learning_rate,
             self._generators(NOISE_STREAM, part.stage, device=self.device),
             self.precision,
-            self.is_recordable,
+            self.is_recordable or part.of_heads_alone,
         )
         before = copy.deepcopy(self._tensors())
         self.autoencoder.train()

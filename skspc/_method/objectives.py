@@ -21,7 +21,9 @@ def l1_distance(decoded, x):
 
 
 def cross_entropy(logits, labels):
-    """CE of each row's label: logits (K, B, C), labels (K, B) -> (K, B)."""
+    """CE of each row's label: logits (K, B, C), labels (K, B) -> (K, B), in float32 at least."""
+    # CUDA's autocast, unlike the CPU's, leaves the logarithm of a softmax in the logits' own bfloat16.
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none").view_as(labels)
 
 
@@ -38,6 +40,8 @@ class Objective:
     """
 
     X: Any
+
+    of_heads_alone = False  # no network or augmentation of a user's is asked
 
     @property
     def n_rows(self):
@@ -130,6 +134,8 @@ class Heads(Objective):
 
     c: Any
     stage: int = HEADS_STAGE
+
+    of_heads_alone = True
 
     @property
     def n_rows(self):

@@ -22,6 +22,17 @@ def memory_beside_rows(device, n_row_bytes):
     return free if free is None or n_row_bytes > RESIDENT_SHARE * free else free - n_row_bytes
 
 
+# Memory that libraries ask the driver for, past torch's allocator, is not reported by torch's own error.
+_OUT_OF_MEMORY_TEXTS = ("STATUS_ALLOC_FAILED", "CUDA error: out of memory", "CUDA_ERROR_OUT_OF_MEMORY")
+
+
+def is_out_of_memory(error):
+    """Whether an error says that a device has no memory left: torch's own error, or that of a library below it."""
+    if isinstance(error, torch.cuda.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in _OUT_OF_MEMORY_TEXTS)
+
+
 cuda_memory_lock = threading.Lock()  # torch's memory is not to be released while a graph is recorded
 
 

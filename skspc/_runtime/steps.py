@@ -7,11 +7,12 @@ launched as one.
 import warnings
 import weakref
 from collections import defaultdict
+from contextlib import suppress
 from typing import ClassVar
 
 import torch
 
-from .memory import cuda_memory_lock
+from .memory import cuda_memory_lock, is_out_of_memory
 
 BLOCK = 16  # values of float32 in the widest vector of a CPU
 LARGEST_RATE = 1e37  # ten times as much is no float32; members diverge at far less
@@ -118,9 +119,9 @@ class RecordedStep:
             self.replay, self.returned = self.recorder.record(
                 lambda: self.step(self.batch, self.generators), self.generators
             )
-        except torch.cuda.OutOfMemoryError:
-            raise
         except RuntimeError as error:
+            if is_out_of_memory(error):
+                raise
             # A generator whose recording broke off refuses to draw.
             self.generators = [torch.Generator(each.device) for each in self.generators]
             for generator, state in zip(self.generators, states, strict=True):
@@ -140,6 +141,7 @@ class CudaRecorder:
     """
 
     is_broken = False  # a recording that breaks off leaves torch in a state in which none should be tried
+    _broken_graphs: ClassVar[list] = []  # generators go on pointing to what they were registered with
     _free_streams: ClassVar[defaultdict[torch.device, list]] = defaultdict(list)
 
     def __init__(self, device):
@@ -174,9 +176,12 @@ class CudaRecorder:
                     torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"),
                 ):
                     returned = function()
-            except torch.cuda.OutOfMemoryError:
-                raise
-            except RuntimeError:
-                CudaRecorder.is_broken = True
+            except RuntimeError as error:
+                self._broken_graphs.append(graph)
+                if not is_out_of_memory(error):
+                    CudaRecorder.is_broken = True
+                    raise
+                with suppress(RuntimeError):
+                    graph.reset()  # its memory is wanted
                 raise
         return graph.replay, returned
