@@ -736,9 +736,10 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         A row's result does not depend on the rows beside it beyond the last digits of float64.
         """
         with ordinary_torch_modes():
-            ensemble = self._ensemble.for_inference(inference_device(self.device))
+            device = inference_device(self.device)
+            ensemble = self._ensemble.for_inference(device)
         for start in range(0, len(X), ROWS_AT_ONCE):
-            with ordinary_torch_modes():
+            with ordinary_torch_modes(), reproducible(device):
                 latents = ensemble.encode(self._scaling.apply(X[start : start + ROWS_AT_ONCE], np.float64))
                 probabilities = ensemble.classify(latents)
             yield latents, probabilities

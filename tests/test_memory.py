@@ -1,6 +1,7 @@
 """Estimates of memory, and how many members go together."""
 
 import gc
+import threading
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from skspc._ensemble.ensemble import Ensemble
 from skspc._ensemble.plan import TrainingPlan
 from skspc._ensemble.sizing import COPIES_OF_WEIGHTS, bytes_of_member, members_at_once
 from skspc._method.objectives import Reconstruction
-from skspc._runtime.memory import is_out_of_memory
+from skspc._runtime.memory import alone_on, is_out_of_memory
 from skspc.networks import ConvNetwork, MLPNetwork
 
 
@@ -93,3 +94,21 @@ def tensors_alive(n_bytes):
 )
 def test_libraries_below_torch_run_out_of_memory_in_words_of_their_own(error, expected):
     assert is_out_of_memory(error) is expected
+
+
+@pytest.mark.parametrize(
+    "first, second, waits", [("cuda:1", "cuda:1", True), ("cuda:1", "cuda:2", False), ("cpu", "cpu", False)]
+)
+def test_a_card_is_one_threads_at_a_time(first, second, waits):
+    entered = threading.Event()
+
+    def enter():
+        with alone_on(torch.device(second)):
+            entered.set()
+
+    with alone_on(torch.device(first)):
+        thread = threading.Thread(target=enter)
+        thread.start()
+        assert entered.wait(timeout=0.2 if waits else 30) is not waits
+    thread.join()
+    assert entered.is_set()

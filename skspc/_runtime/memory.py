@@ -1,7 +1,7 @@
 """Memory of CUDA devices: what is free, what rows take of it, and giving back what torch keeps."""
 
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import torch
 
@@ -31,6 +31,20 @@ def is_out_of_memory(error):
     if isinstance(error, torch.cuda.OutOfMemoryError):
         return True
     return isinstance(error, RuntimeError) and any(text in str(error) for text in _OUT_OF_MEMORY_TEXTS)
+
+
+_turns: dict[int, threading.Lock] = {}
+
+
+@contextmanager
+def alone_on(device):
+    """Let one thread at a time do what takes much of a CUDA device's memory; other devices need no turns."""
+    if device.type != "cuda":
+        yield
+        return
+    index = torch.cuda.current_device() if device.index is None else device.index
+    with _turns.setdefault(index, threading.Lock()):
+        yield
 
 
 cuda_memory_lock = threading.Lock()  # torch's memory is not to be released while a graph is recorded

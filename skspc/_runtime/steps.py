@@ -31,9 +31,14 @@ def make_step(batch_losses, parameters, learning_rate, generators, precision=tor
     The step takes the tensors of a batch, each of the same shape every time, and returns the losses before it, in
     tensors that the next step may overwrite.
     """
+    step = adam_step(batch_losses, parameters, learning_rate, generators[0].device, precision)
+    return recorded_on_cuda(step, generators) if recorded else lambda *batch: step(batch, generators)
+
+
+def recorded_on_cuda(step, generators):
+    """Make of what takes a batch and generators what takes the tensors of a batch: recorded, where they are CUDA's."""
     device = generators[0].device
-    step = adam_step(batch_losses, parameters, learning_rate, device, precision)
-    if recorded and device.type == "cuda" and not CudaRecorder.is_broken:
+    if device.type == "cuda" and not CudaRecorder.is_broken:
         return RecordedStep(step, generators, CudaRecorder(device))
     return lambda *batch: step(batch, generators)
 
@@ -127,8 +132,8 @@ class RecordedStep:
             for generator, state in zip(self.generators, states, strict=True):
                 generator.set_state(state)
             warnings.warn(
-                f"The training step could not be recorded as a CUDA graph ({str(error).splitlines()[0]}). This process "
-                "trains without from now on: each step takes longer, and the result is as good.",
+                f"A step could not be recorded as a CUDA graph ({str(error).splitlines()[0]}). This process "
+                "goes without from now on: each step takes longer, and the result is as good.",
                 RuntimeWarning,
                 stacklevel=2,
             )
