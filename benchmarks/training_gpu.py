@@ -3,7 +3,7 @@
 1. Seconds of an epoch of pretraining, K members on all rows (network R: strided 3 x 3 convolutions 32-64-128, which is
    the shipped network for 28 x 28 images), by precision and batch size, and peak memory: the step as a fit has it,
    recorded as a CUDA graph and with sums that repeat; what either costs or gains; beside it K modules of plain torch,
-   compiled, one after the other.
+   compiled and recorded by torch's own compiler, in the same precision, one after the other.
 2. Milliseconds of each stage's convolution, forward and back: grouped, as shipped, against windows and a batched
    product, which moves more memory and leaves cuDNN's grouped kernels out.
 3. A whole fit of K members to its own end, by precision: seconds, rounds, accuracy, and whether a second fit of the
@@ -11,12 +11,12 @@
 4. The plain pipeline: members one by one, umap-learn and hdbscan. One pretraining and one round are measured, and the
    rounds of the fit above are counted at that price.
 
-Without ``--data`` the rows are random images, for which the accuracy says nothing; `--scale 0.001 --device cpu` tries
-the script on a machine without a GPU.
+`--tables 12` makes the first two alone: together, with MNIST and fifteen members, they may take more than ten minutes.
+A row that fails says so, and the next one is tried. Without ``--data`` the rows are random images, for which the
+accuracy says nothing; `--scale 0.001 --device cpu` tries the script on a machine without a GPU.
 """
 
 import argparse
-import math
 import time
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -54,6 +54,21 @@ def load_images(path, scale):
         return archive["images"][:n_rows], archive["labels"][:n_rows]
 
 
+def forget_peak(device):
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+@contextmanager
+def a_row_may_fail(what):
+    """Print that a row failed, and why, in place of the row."""
+    try:
+        yield
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else ""
+        print(f"| {what} | FAILED | {type(error).__name__}: {reason} |".replace("\n", " "), flush=True)
+
+
 def peak_gib(device):
     return torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else float("nan")
 
@@ -79,30 +94,42 @@ def epoch_table(images, n_members, device):
     modes = MODES if device.type == "cuda" else [""]  # elsewhere they change nothing
     for precision, batch_size, mode in product((torch.float32, torch.bfloat16), (256, 1024), modes):
         plan = TrainingPlan(1, min(batch_size, len(X) // 2), 1e-3)
-        settings = {"batch_size": plan.batch_size, "precision": precision}
-        ensemble = Ensemble(ConvNetwork(), X.shape[1:], 0, n_members, device, **settings)
-        with training_mode(*MODES[mode], device):
-            seconds = [
-                timed(lambda plan=plan, to=ensemble: to.train(Reconstruction(X), plan), device) for _ in range(3)
-            ]
         what = f"epoch of {len(X)} x {n_members}, {precision}, batches of {plan.batch_size}{mode}"
-        print(f"| {what} | {min(seconds[1:]):.2f} s | peak {peak_gib(device):.1f} GiB |", flush=True)
+        with a_row_may_fail(what), training_mode(*MODES[mode], device):
+            forget_peak(device)
+            settings = {"batch_size": plan.batch_size, "precision": precision}
+            ensemble = Ensemble(ConvNetwork(), X.shape[1:], 0, n_members, device, **settings)
+            train = partial(ensemble.train, Reconstruction(X), plan)
+            seconds = [timed(train, device) for _ in range(3)]
+            print(f"| {what} | {min(seconds[1:]):.2f} s | peak {peak_gib(device):.1f} GiB |", flush=True)
+    for precision in (torch.float32, torch.bfloat16):
+        what = f"the same, {n_members} compiled modules one by one (one measured), {precision}"
+        with a_row_may_fail(what):
+            print(f"| {what} | {n_members * plain_epoch(X, precision, device):.2f} s | |", flush=True)
+
+
+def plain_epoch(X, precision, device):
+    """Seconds of an epoch of one module of plain torch, compiled and recorded on CUDA."""
     plan = TrainingPlan(1, min(256, len(X) // 2), 1e-3)
-    member = make_plain(X.shape[1:], ConvNetwork(), ensemble).to(device)
-    member = torch.compile(member) if device.type == "cuda" else member
+    member = make_plain(X.shape[1:], ConvNetwork(), Ensemble(ConvNetwork(), X.shape[1:], 0, 1, device)).to(device)
+    if device.type == "cuda":
+        member = torch.compile(member, mode="reduce-overhead")
     rows = torch.from_numpy(X).to(device) / 127.5 - 1
-    seconds = [timed(lambda: train_plain([member], rows, plan, device), device) for _ in range(3)]
-    print(
-        f"| the same, {n_members} compiled modules one by one (one measured) | {n_members * min(seconds[1:]):.2f} s | |"
-    )
+    with torch.autocast(device.type, precision, enabled=precision != torch.float32):
+        return min([timed(lambda: train_plain([member], rows, plan, device), device) for _ in range(3)][1:])
 
 
 def convolve_by_windows(x, layer):
-    """What a `MemberConv2d` of stride 2 computes, as windows and one batched product."""
-    windows = F.unfold(x, 3, padding=1, stride=2).unflatten(1, (layer.n_members, -1))  # (B, K, 9 in, pixels)
-    weight = layer.weight.view(layer.n_members, -1, windows.shape[2])
-    side = math.isqrt(windows.shape[3])
-    return (weight @ windows).flatten(1, 2).unflatten(2, (side, side)) + layer.bias[:, None, None]
+    """What a `MemberConv2d` of stride 2 computes: a copy of windows, which are views of x, and a batched product."""
+    kind, n_members, n_in = x.device.type, layer.n_members, layer.weight.shape[1]
+    if torch.is_autocast_enabled(kind):
+        x = x.to(torch.get_autocast_dtype(kind))  # before the copy, which then moves half the bytes
+    views = F.pad(x, (1, 1, 1, 1)).unfold(2, 3, 2).unfold(3, 3, 2)  # (B, K * in, h, w, 3, 3)
+    n_rows, _, height, width = views.shape[:4]
+    windows = views.unflatten(1, (n_members, n_in)).permute(1, 0, 3, 4, 2, 5, 6).reshape(n_members, -1, 9 * n_in)
+    weight = layer.weight.view(n_members, -1, 9 * n_in)
+    maps = torch.bmm(windows, weight.transpose(1, 2)).unflatten(1, (n_rows, height, width))  # (K, B, h, w, out)
+    return maps.permute(1, 0, 4, 2, 3).flatten(1, 2) + layer.bias[:, None, None]
 
 
 def forward_and_back(convolve, *arguments):
@@ -114,43 +141,57 @@ def convolution_table(n_members, batch_size, device):
     """Milliseconds of one convolution a stage, forward and back, in two ways that give the same."""
     n_times = 10 if device.type == "cuda" else 1
     for n_in, n_out, size in ((1, 32, 28), (32, 64, 14), (64, 128, 7)):
-        layer = MemberConv2d(n_in, n_out, 2, [torch.Generator().manual_seed(i) for i in range(n_members)]).to(device)
-        x = torch.randn(batch_size, n_members * n_in, size, size, device=device)
-        x = x.contiguous(memory_format=torch.channels_last).requires_grad_()
-        torch.testing.assert_close(layer(x), convolve_by_windows(x, layer), rtol=1e-2, atol=1e-2)  # TF32 may round
-        ways = {"grouped": (layer, x), "by windows": (convolve_by_windows, x, layer)}
-        seconds = {
-            name: min(timed(partial(forward_and_back, *way), device) for _ in range(n_times))
-            for name, way in ways.items()
-        }
-        figures = " | ".join(f"{name} {1000 * of_one:.2f} ms" for name, of_one in seconds.items())
-        print(f"| convolution {n_in} to {n_out} on {size} x {size}, {n_members} x {batch_size}, bfloat16 | {figures} |")
+        what = f"convolution {n_in} to {n_out} on {size} x {size}, {n_members} x {batch_size}, bfloat16"
+        with a_row_may_fail(what):
+            figures = convolution_row(n_members, batch_size, n_in, n_out, size, n_times, device)
+            print(f"| {what} | {figures} |", flush=True)
+
+
+def convolution_row(n_members, batch_size, n_in, n_out, size, n_times, device):
+    """Milliseconds of one layer in either way, as cells of a row."""
+    layer = MemberConv2d(n_in, n_out, 2, [torch.Generator().manual_seed(i) for i in range(n_members)]).to(device)
+    x = torch.randn(batch_size, n_members * n_in, size, size, device=device)
+    x = x.contiguous(memory_format=torch.channels_last).requires_grad_()
+    torch.testing.assert_close(layer(x), convolve_by_windows(x, layer), rtol=1e-2, atol=1e-2)  # TF32 may round
+    ways = {"grouped": (layer, x), "by windows": (convolve_by_windows, x, layer)}
+    seconds = {
+        name: min(timed(partial(forward_and_back, *way), device) for _ in range(n_times)) for name, way in ways.items()
+    }
+    return " | ".join(f"{name} {1000 * of_one:.2f} ms" for name, of_one in seconds.items())
 
 
 def fit_table(images, classes, n_members, device, max_iter, epochs):
-    """Seconds of whole fits: the clusterings of the last one."""
+    """Seconds of whole fits: their models."""
+    models = []
     for precision in ("float32", "bfloat16"):
-        model = SPCClustering(
-            N_CLUSTERS,
-            n_estimators=n_members,
-            precision=precision,
-            device=str(device),
-            random_state=0,
-            max_iter=max_iter,
-            pretrain_epochs=epochs,
-            epochs=epochs,
-        )
-        seconds, labels = [], []
-        for _ in range(2):
-            begin = time.perf_counter()
-            labels.append(model.fit_predict(images))
-            seconds.append(time.perf_counter() - begin)
-        print(
-            f"| fit, K = {n_members}, {precision} | {seconds[0]:.1f} s, again {seconds[1]:.1f} s | {model.n_iter_} "
-            f"clusterings; accuracy {100 * clustering_accuracy(classes, labels[0]):.2f} %; the second fit has "
-            f"{'the same labels' if np.array_equal(*labels) else 'OTHER LABELS'} |",
-            flush=True,
-        )
+        with a_row_may_fail(f"fit, K = {n_members}, {precision}"):
+            models.append(fit_row(images, classes, n_members, device, precision, max_iter=max_iter, epochs=epochs))
+    return models
+
+
+def fit_row(images, classes, n_members, device, precision, *, max_iter, epochs):
+    """Seconds of two fits of one seed, as a row: the model."""
+    model = SPCClustering(
+        N_CLUSTERS,
+        n_estimators=n_members,
+        precision=precision,
+        device=str(device),
+        random_state=0,
+        max_iter=max_iter,
+        pretrain_epochs=epochs,
+        epochs=epochs,
+    )
+    seconds, labels = [], []
+    for _ in range(2):
+        begin = time.perf_counter()
+        labels.append(model.fit_predict(images))
+        seconds.append(time.perf_counter() - begin)
+    print(
+        f"| fit, K = {n_members}, {precision} | {seconds[0]:.1f} s, again {seconds[1]:.1f} s | {model.n_iter_} "
+        f"clusterings; accuracy {100 * clustering_accuracy(classes, labels[0]):.2f} %; the second fit has "
+        f"{'the same labels' if np.array_equal(*labels) else 'OTHER LABELS'} |",
+        flush=True,
+    )
     return model
 
 
@@ -189,15 +230,25 @@ def main():
     parser.add_argument("--n-members", type=int, default=N_MEMBERS)
     parser.add_argument("--max-iter", type=int, default=8)
     parser.add_argument("--epochs", type=lambda text: text if text == "auto" else int(text), default="auto")
+    parser.add_argument(
+        "--tables", default="1234", help="which of the four to make, e.g. 12; the fourth needs the third"
+    )
     arguments = parser.parse_args()
     device = torch.device(arguments.device)
     images, classes = load_images(arguments.data, arguments.scale)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
     print(f"{name}, torch {torch.__version__}\n| what | seconds | |\n| --- | --- | --- |")
-    epoch_table(images, arguments.n_members, device)
-    convolution_table(arguments.n_members, min(256, len(images)), device)
-    model = fit_table(images, classes, arguments.n_members, device, arguments.max_iter, arguments.epochs)
-    plain_pipeline(images, arguments.n_members, device, model)
+    n_members, tables = arguments.n_members, arguments.tables
+    if "1" in tables:
+        epoch_table(images, n_members, device)
+    if "2" in tables:
+        convolution_table(n_members, min(256, len(images)), device)
+    models = []
+    if "3" in tables:
+        models = fit_table(images, classes, n_members, device, arguments.max_iter, arguments.epochs)
+    if "4" in tables and models:
+        with a_row_may_fail("the same by a plain pipeline"):
+            plain_pipeline(images, n_members, device, models[-1])
 
 
 if __name__ == "__main__":

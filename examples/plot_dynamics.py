@@ -5,8 +5,8 @@ Training dynamics
 **Three rounds bring the agreed rows from 91 % to 96 %. Accuracy goes from 92 to 96 %, but not in step: after the second
 round more rows are agreed than after the first, and fewer are right.**
 
-So a fit does not choose a round by its agreement: it keeps the vote of all rounds, here 94 %. Only a look at the classes,
-which a fit never takes, shows what each was worth.
+So a fit does not choose a round by its agreement: it keeps the vote of all rounds, here 94 %. Only a look at the
+classes, which a fit never takes, shows what each was worth.
 """
 
 import matplotlib.pyplot as plt

@@ -3,6 +3,7 @@
 import copy
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, Literal, TypeAlias
@@ -470,7 +471,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _keep_rows(self, distinct: Array, first: Array) -> None:
         chosen = draw_kept(len(first), self._ensemble.seed)
         for ensemble, rows in self._scaled_chunks(distinct[chosen]):  # all are one chunk
-            with ordinary_torch_modes():
+            with self._inference():
                 self._kept = keep_rows(ensemble, rows, first[chosen])
 
     def _warn_of_low_agreement(self) -> None:
@@ -756,7 +757,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """Reconstruction error of checked rows, and distance to the rows that are kept: (2, N)."""
         figures, kept = [], self._known_rows()["latents"]
         for ensemble, rows in self._scaled_chunks(X):
-            with ordinary_torch_modes():
+            with self._inference():
                 figures.append(strangeness(ensemble, rows, ensemble.encode(rows), kept))
         return np.concatenate(figures, axis=1)
 
@@ -979,7 +980,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         A row's result does not depend on the rows beside it beyond the last digits of float64.
         """
         for ensemble, rows in self._scaled_chunks(X):
-            with ordinary_torch_modes():
+            with self._inference():
                 latents = ensemble.encode(rows)
                 probabilities = ensemble.classify(latents)
             yield latents, probabilities
@@ -990,6 +991,12 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             ensemble = self._ensemble.for_inference(inference_device(self.device))
         for start in range(0, len(X), ROWS_AT_ONCE):
             yield ensemble, self._scaling.apply(X[start : start + ROWS_AT_ONCE], np.float64)
+
+    @contextmanager
+    def _inference(self) -> Iterator[None]:
+        """What inference runs under: torch's ordinary modes, and sums in one order."""
+        with ordinary_torch_modes(), reproducible(inference_device(self.device)):
+            yield
 
     def _known_rows(self) -> dict[str, Array]:
         check_is_fitted(self)

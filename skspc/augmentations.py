@@ -132,7 +132,15 @@ def border_median(images: Tensor) -> Tensor:
     """Median of the border pixels of a batch, by channel: (C, 1, 1)."""
     sides = images[:, :, :1], images[:, :, -1:], images[:, :, 1:-1, :1], images[:, :, 1:-1, -1:]
     border = torch.cat([side.flatten(2) for side in sides], dim=2)  # (n, C, pixels)
-    return border.transpose(0, 1).flatten(1).median(dim=1).values[:, None, None]
+    of_channels = border.transpose(0, 1).flatten(1)  # (C, n * pixels)
+    return lower_median(of_channels)[:, None, None]
+
+
+def lower_median(values: Tensor) -> Tensor:
+    """Median of each row (n, m), the lower of two: (n,)."""
+    if values.is_cuda:  # torch's own has one block a row there, and is refused where algorithms must be deterministic
+        return values.sort(dim=1).values[:, (values.shape[1] - 1) // 2]
+    return values.median(dim=1).values
 
 
 AUGMENTATIONS = {"affine": AffineAugmentation}

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
     [
         ("training.py --scale 0.05 --turns 1 --epochs 1", 4),
         ("clusterers_gpu.py --scale 0.001", 10),
-        ("training_gpu.py --device cpu --scale 0.001 --n-members 1 --max-iter 1 --epochs 1", 11),
+        ("training_gpu.py --device cpu --scale 0.001 --n-members 1 --max-iter 1 --epochs 1", 12),
     ],
 )
 def test_a_script_runs_and_prints_its_table(command, rows):
@@ -29,6 +29,7 @@ def test_a_script_runs_and_prints_its_table(command, rows):
         cwd=ROOT,
     )
     assert finished.returncode == 0, finished.stderr
+    assert "FAILED" not in finished.stdout
     table = [line for line in finished.stdout.splitlines() if line.startswith("|")]
     assert len(table) == rows + 2  # the head and the line under it
     assert all(line.count("|") == table[0].count("|") for line in table)

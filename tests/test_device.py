@@ -47,6 +47,14 @@ def test_auto_is_cuda_where_there_is_one(with_everything):
     assert resolve_device("auto") == torch.device("cuda")
 
 
+def test_auto_is_the_cpu_with_a_warning_where_cuda_is_there_and_does_not_work(without_cuda, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)  # as in a forked process, or for too old a card
+    with pytest.warns(
+        RuntimeWarning, match=r"'auto' takes the CPU: .*\(No CUDA GPUs are available\)\. Pass device='cpu'"
+    ):
+        assert resolve_device("auto") == torch.device("cpu")
+
+
 @pytest.mark.parametrize(
     "capabilities, device, expected",
     [

@@ -677,7 +677,7 @@ def test_halves_of_convolutional_members():
     np.testing.assert_allclose(encoded, whole.encode(X), rtol=1e-4, atol=1e-6)
 
 
-def too_large_above(n_members, monkeypatch):
+def too_large_above(n_members, monkeypatch, error=torch.cuda.OutOfMemoryError):
     """Let training run out of memory, some steps into a stage, with more members at once than this."""
     train = MemberGroup.train
 
@@ -685,7 +685,7 @@ def too_large_above(n_members, monkeypatch):
         run = train(group, *arguments)
         next(run)
         if len(group.members) > n_members:
-            raise torch.cuda.OutOfMemoryError
+            raise error
         return (yield from run)
 
     monkeypatch.setattr(MemberGroup, "train", limited)
@@ -694,11 +694,15 @@ def too_large_above(n_members, monkeypatch):
 @pytest.mark.case(
     "plumbing", "a GPU that runs out of memory in training", origin="sentence-transformers#1323; deepcluster#38"
 )
-def test_a_group_that_runs_out_of_memory_trains_on_in_halves(monkeypatch):
+@pytest.mark.parametrize(
+    "error",
+    [torch.cuda.OutOfMemoryError(), RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate")],
+)
+def test_a_group_that_runs_out_of_memory_trains_on_in_halves(error, monkeypatch):
     X, (targets, selected) = make_rows(), make_targets(5)
     expected, halved = make_ensemble(5), one_group(5)
     losses = expected.train(Reconstruction(X), PLAN)
-    too_large_above(2, monkeypatch)
+    too_large_above(2, monkeypatch, error)
     with pytest.warns(RuntimeWarning, match="members at once; training goes on with half as many") as caught:
         assert halved.train(Reconstruction(X), PLAN) == pytest.approx(losses)
     assert [group.members for group in halved.groups] == [range(0, 2), range(2, 3), range(3, 5)]

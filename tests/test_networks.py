@@ -386,6 +386,12 @@ def test_pseudo_label_loss_by_hand():
     assert_close(loss, torch.tensor([[math.log(4), math.log(4 / 3)], [math.log(2), math.log(2)]]))
 
 
+def test_pseudo_label_loss_of_logits_in_bfloat16_is_in_float32():
+    logits, targets = torch.randn(2, 5, 3, dtype=torch.bfloat16), torch.randint(3, (2, 5))
+    assert torch.equal(cross_entropy(logits, targets), cross_entropy(logits.float(), targets))
+    assert cross_entropy(logits.double(), targets).dtype == torch.float64
+
+
 def test_pseudo_label_loss_is_torchs_cross_entropy_of_each_member():
     logits, targets = random(K, B, 4), torch.randint(4, (K, B), generator=generators(0)[0])
     expected = torch.stack([nn.CrossEntropyLoss(reduction="none")(logits[k], targets[k]) for k in range(K)])

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+import skspc._method.labelling
 from skspc._constants import NOISE
 from skspc._ensemble.plan import TrainingPlan
 from skspc._method.consensus import Consensus
@@ -630,6 +631,21 @@ def test_labellings_made_at_once_are_the_same():
         at_once, _ = cluster_spaces(latents, 4, replace(settings, n_jobs=2), 7)
     assert at_once.keys() == expected.keys() == embeddings.keys()
     assert all(at_once[i].tolist() == expected[i].tolist() for i in expected)
+
+
+def test_spaces_are_dealt_to_all_cards(monkeypatch):
+    used = []
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(
+        skspc._method.labelling,
+        "reduce_space",
+        lambda space, reducer, seed, device, rows_per_cluster: (used.append(str(device)), space)[1],
+    )
+    settings = make_settings(clusterer=KMeans(n_init=1), concatenate=True, n_jobs=1)
+    cluster_spaces(
+        np.random.default_rng(0).normal(size=(2, 9, 2)), 3, replace(settings, device=torch.device("cuda")), 0
+    )
+    assert used == ["cuda:0", "cuda:1", "cuda:0"]
 
 
 class Meeting:

@@ -174,7 +174,7 @@ class SaysNothing(AffineAugmentation):
 def test_an_augmentation_that_does_not_say_so_is_not_recorded(augmentation, recorded):
     steps = recorded()
     train(ConvNetwork(latent_size=3, channels=(4,)), (1, 8, 8), augmentation=augmentation)
-    assert steps == []
+    assert len(steps) == 1  # the heads', which train on latents as they are
 
 
 def test_a_step_that_cannot_be_recorded_trains_all_the_same_with_a_warning(recorded):

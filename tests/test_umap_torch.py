@@ -12,6 +12,7 @@ from skspc.clusterers._umap_torch import (
     attraction,
     curve,
     embed,
+    exact_neighbors,
     fixed_point,
     floating_point,
     fuzzy_graph,
@@ -21,6 +22,7 @@ from skspc.clusterers._umap_torch import (
     nearest_neighbors,
     own_first,
     repulsion,
+    screened_neighbors,
     smooth_knn,
     spectral_layout,
 )
@@ -126,6 +128,36 @@ def test_neighbours_are_brute_force(data):
     expected = NearestNeighbors(n_neighbors=k, algorithm="kd_tree").fit(X).kneighbors(X)[0]
     np.testing.assert_allclose(distances, expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(np.linalg.norm(X[indices] - X[:, None], axis=2), distances, rtol=1e-9, atol=1e-9)
+
+
+def distances_to(X, rows, others):
+    return (X[others] - X[rows][:, None]).square().sum(2).sort(dim=1).values
+
+
+def test_neighbours_screened_in_float32_are_the_exact_ones(data):
+    X = torch.as_tensor(data, dtype=torch.float64)
+    X, rows, k = X - X.mean(0), torch.arange(len(X)), min(N_NEIGHBORS, len(X) - 1) - 1
+    others = screened_neighbors(X, rows, k)
+    assert (others != rows[:, None]).all() and all(len(set(row)) == k for row in others.tolist())
+    expected = distances_to(X, rows, exact_neighbors(X, rows, k))
+    torch.testing.assert_close(distances_to(X, rows, others), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name, all_again", [("gaussian", False), ("far blobs", True)])
+def test_rows_are_searched_in_float64_where_float32_may_hide_a_neighbour(name, all_again, monkeypatch):
+    X, searched = torch.as_tensor(DATA[name]()), []
+    search = _umap_torch.exact_neighbors
+    monkeypatch.setattr(
+        _umap_torch, "exact_neighbors", lambda X, rows, k: (searched.extend(rows.tolist()), search(X, rows, k))[1]
+    )
+    screened_neighbors(X - X.mean(0), torch.arange(len(X)), 5)
+    assert len(searched) == (len(X) if all_again else 0)
+
+
+@pytest.mark.parametrize("free, n_values", [(None, 2**28), (2**40, 2**28), (48 * 1000, 1000)])
+def test_no_more_distances_at_once_than_a_card_has_room_for(free, n_values, monkeypatch):
+    monkeypatch.setattr(_umap_torch, "free_memory", lambda device: free)
+    assert _umap_torch.values_at_once(torch.device("cuda")) == n_values
 
 
 def test_neighbours_do_not_depend_on_the_chunk(monkeypatch):

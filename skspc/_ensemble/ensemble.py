@@ -10,7 +10,7 @@ import torch
 
 from .._runtime.devices import training_devices
 from .._runtime.jobs import is_distributed, map_side_by_side, run_elsewhere, run_side_by_side
-from .._runtime.memory import memory_beside_rows, release_memory
+from .._runtime.memory import is_out_of_memory, memory_beside_rows, release_memory
 from .group import ROWS_PER_CHUNK, MemberGroup
 from .packing import can_be_packed, pack_ensemble, unpack_groups
 from .sizing import bytes_of_member, members_at_once, members_per_cpu_group
@@ -204,7 +204,9 @@ def _train_in_memory(group, objective, plan):
     try:
         losses = yield from group.train(objective, plan)
         return [(group, losses)]
-    except torch.cuda.OutOfMemoryError as error:
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
         if len(group.members) == 1:
             raise MemoryError(
                 f"{group.device} has too little memory to train one member by itself with batch_size="

@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import torch
 
 from .._runtime.arrays import take_rows, to_numpy
@@ -75,13 +76,15 @@ class MemberGroup:
         part = objective.of(self.members, self.device)
         parameters, batch_size = list(part.parameters(self)), min(plan.batch_size, part.n_rows)
         shufflers = self._generators(BATCHES, part.stage)
+        # To read them back from a card would be to wait for each step before the next one's rows are gathered.
+        batches_lie_on = torch.device("cpu") if isinstance(part.X, np.ndarray) else self.device
         step = make_step(
             lambda *batch, generators: part.losses(Networks(self, generators), *batch),
             parameters,
             plan.learning_rate,
             self._generators(NOISE_STREAM, part.stage, device=self.device),
             self.precision,
-            self.is_recordable,
+            self.is_recordable or part.of_heads_alone,
         )
         before = copy.deepcopy(self._tensors())
         self.autoencoder.train()
@@ -90,8 +93,8 @@ class MemberGroup:
         try:
             for _ in range(plan.n_epochs):
                 sums = {}
-                for rows in self._epoch_batches(part.n_rows, batch_size, shufflers):
-                    for name, loss in step(*part.take(rows)).items():
+                for rows in self._epoch_batches(part.n_rows, batch_size, shufflers).to(batches_lie_on):
+                    for name, loss in step(*part.take(rows, self.device)).items():
                         sums[name] = sums[name] + loss if name in sums else loss.clone()
                     yield
         finally:
@@ -114,7 +117,7 @@ class MemberGroup:
         orders = torch.stack([torch.randperm(n_rows, generator=shuffler) for shuffler in shufflers])
         n_steps = n_rows // batch_size
         batches = orders[:, : n_steps * batch_size].unflatten(1, (n_steps, batch_size))
-        return batches.transpose(0, 1).to(self.device)
+        return batches.transpose(0, 1)
 
     @torch.no_grad()
     def encode(self, X):
@@ -123,11 +126,20 @@ class MemberGroup:
         latents = []
         for start in range(0, len(X), ROWS_PER_CHUNK):
             chunk = take_rows(X, slice(start, start + ROWS_PER_CHUNK), self.device)
-            n_rows = len(chunk)
-            if n_rows == 1:  # of a batch of one image, convolutions make other last digits
-                chunk = chunk.repeat(2, *[1] * (chunk.ndim - 1))
-            latents.append(self.autoencoder.encode(chunk.expand(len(self.members), *chunk.shape))[:, :n_rows])
+            latents.append(self._encode_chunk(chunk)[:, : len(chunk)])
         return to_numpy(torch.cat(latents, dim=1))
+
+    def _encode_chunk(self, chunk):
+        """Encode rows (n, *input_shape), filled up where results go by how many they are: (K, n or more, m)."""
+        on_cuda, dtype = self.device.type == "cuda", chunk.dtype
+        # Of a batch of one image, convolutions make other last digits; CUDA's kernels go by the size of a batch.
+        n_lacking = (ROWS_PER_CHUNK if on_cuda else 2) - len(chunk)
+        if n_lacking > 0:
+            chunk = torch.cat([chunk, chunk[:1].expand(n_lacking, *chunk.shape[1:])])
+        chunk = chunk.expand(len(self.members), *chunk.shape)
+        if on_cuda:
+            return self.autoencoder.encode(chunk.to(next(self.autoencoder.parameters()).dtype)).to(dtype)
+        return self.autoencoder.encode(chunk)
 
     @torch.no_grad()
     def classify(self, latents):
@@ -144,7 +156,8 @@ class MemberGroup:
         for start in range(0, len(X), ROWS_PER_CHUNK):
             which = slice(start, start + ROWS_PER_CHUNK)
             rows = take_rows(X, which, self.device)
-            decoded = self.autoencoder.decode(torch.as_tensor(latents[:, which], device=self.device))
+            z = torch.as_tensor(latents[:, which], device=self.device)
+            decoded = self.autoencoder.decode(z.float() if self.device.type == "cuda" else z)  # see `for_inference`
             errors.append((decoded - rows).abs().flatten(2).mean(dim=2))
         return to_numpy(torch.cat(errors, dim=1))
 
@@ -182,9 +195,15 @@ class MemberGroup:
         return moved
 
     def for_inference(self, device):
-        """Copy the group to a device, in dtypes in which a row's result does not depend on the rows beside it."""
+        """Copy the group to a device, in dtypes in which a row's result does not depend on the rows beside it.
+
+        Autoencoders are in float32 on CUDA, where `encode` makes all chunks of one size, and many cards compute float64
+        at a 64th of the speed.
+        """
         moved = self._copied(device)
-        if hasattr(moved.autoencoder, "for_inference"):
+        if device.type == "cuda":
+            moved.autoencoder.to(device, torch.float32)
+        elif hasattr(moved.autoencoder, "for_inference"):
             moved.autoencoder.for_inference(device)
         else:
             moved.autoencoder.to(device, torch.float64)

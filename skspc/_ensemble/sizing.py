@@ -8,7 +8,8 @@ MEMBERS_PER_CPU_GROUP = 2
 # On batches of 256 images of 16 x 16 it is a tenth slower.
 MEMBERS_OF_SHORT_STEPS = 3
 SHORT_STEP = 16_384  # values in one member's batch
-COPIES_OF_WEIGHTS = 4  # the weights, their gradients, and two moments of Adam
+# The weights, their gradients, two moments of Adam, and the weights before: for members that diverge, and for halves.
+COPIES_OF_WEIGHTS = 6
 COPIES_OF_ACTIVATIONS = 2  # what is kept for the backward pass, and its gradients and workspaces: a judgement
 USABLE_SHARE = 0.8  # of the free memory; the rest is for what is not counted
 MEASURED_ROWS = 2

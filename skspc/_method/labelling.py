@@ -3,13 +3,16 @@
 import warnings
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import cycle
 
 import numpy as np
+import torch
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
 from .._constants import NOISE
-from .._runtime.jobs import jobs_at_once
+from .._runtime.devices import training_devices
+from .._runtime.jobs import is_distributed, jobs_at_once
 from .._runtime.quiet import dependencies_quiet
 from .._runtime.seeding import derive_seed
 from .._runtime.threads import threads_shared
@@ -56,10 +59,13 @@ def cluster_spaces(latents, n_clusters, settings, seed, diverged=(), embeddings=
     seeds = {i: derive_seed(seed, i) for i in spaces}
     if embeddings is not None:
         spaces, settings = embeddings, replace(settings, reducer=None)
+    devices = dict(zip(spaces, cycle(_devices(settings.device)), strict=False))
     # The libraries' own threads are shared out like torch's: threads in threads wait for each other.
     with threads_shared(len(spaces), n_jobs=jobs_at_once(settings.n_jobs)) as n_workers, dependencies_quiet():
         run = Parallel(n_jobs=n_workers, prefer="threads")
-        found = run(delayed(_reduce_and_label)((spaces[i],), settings, n_clusters, seeds[i]) for i in spaces)
+        found = run(
+            delayed(_reduce_and_label)((spaces[i],), settings, devices[i], n_clusters, seeds[i]) for i in spaces
+        )
         labellings = [labels for _, labels in found]
         if n_clusters == AUTO and count_parameter(settings.clusterer) is not None:
             n_clusters = _most_common_count(labellings)
@@ -71,11 +77,16 @@ def cluster_spaces(latents, n_clusters, settings, seed, diverged=(), embeddings=
     return dict(zip(spaces, labellings, strict=True)), embeddings
 
 
-def _reduce_and_label(space_in_tuple, settings, n_clusters, seed):
+def _devices(device):
+    """The devices that spaces are dealt to; workers elsewhere may have others."""
+    return [device] if is_distributed() else training_devices(torch.device(device))
+
+
+def _reduce_and_label(space_in_tuple, settings, device, n_clusters, seed):
     """Reduce and label one space, which comes in a tuple: see `skspc._runtime.jobs.run_elsewhere`."""
     (space,) = space_in_tuple
     rows_per_cluster = None if n_clusters == AUTO else len(space) / n_clusters
-    embedding = reduce_space(space, settings.reducer, seed, settings.device, rows_per_cluster)
+    embedding = reduce_space(space, settings.reducer, seed, device, rows_per_cluster)
     return embedding, label_embedding(embedding, settings.clusterer, n_clusters, seed)
 
 

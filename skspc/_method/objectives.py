@@ -21,7 +21,9 @@ def l1_distance(decoded, x):
 
 
 def cross_entropy(logits, labels):
-    """CE of each row's label: logits (K, B, C), labels (K, B) -> (K, B)."""
+    """CE of each row's label: logits (K, B, C), labels (K, B) -> (K, B), in float32 at least."""
+    # CUDA's autocast, unlike the CPU's, leaves the logarithm of a softmax in the logits' own bfloat16.
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none").view_as(labels)
 
 
@@ -38,6 +40,8 @@ class Objective:
     """
 
     X: Any
+
+    of_heads_alone = False  # no network or augmentation of a user's is asked
 
     @property
     def n_rows(self):
@@ -56,8 +60,8 @@ class Objective:
         """The tensors to train."""
         raise NotImplementedError
 
-    def take(self, rows):
-        """Tensors of a batch, for rows (K, B)."""
+    def take(self, rows, device):
+        """Tensors of a batch on a device, for rows (K, B), which lie there too, or on the CPU where X does."""
         raise NotImplementedError
 
     def losses(self, networks, *batch):
@@ -74,8 +78,8 @@ class Reconstruction(Objective):
     def parameters(self, group):
         return group.autoencoder.parameters()
 
-    def take(self, rows):
-        return (take_rows(self.X, rows, rows.device),)
+    def take(self, rows, device):
+        return (take_rows(self.X, rows, device),)
 
     def losses(self, networks, x):
         return {"reconstruction": l1_distance(networks.g(networks.f(x)), x).mean(dim=1)}
@@ -112,9 +116,9 @@ class PseudoLabels(Objective):
     def parameters(self, group):
         return [*group.autoencoder.parameters(), *group.heads.parameters()]
 
-    def take(self, rows):
-        masks = [self.a] if self.r is None else [self.a, self.r]
-        return take_rows(self.X, rows, rows.device), *(mask.gather(1, rows) for mask in (self.c, *masks))
+    def take(self, rows, device):
+        masks, places = [self.a] if self.r is None else [self.a, self.r], rows.to(device)
+        return take_rows(self.X, rows, device), *(mask.gather(1, places) for mask in (self.c, *masks))
 
     def losses(self, networks, x, c, a, r=None):
         z = networks.f(x)
@@ -130,6 +134,8 @@ class Heads(Objective):
 
     c: Any
     stage: int = HEADS_STAGE
+
+    of_heads_alone = True
 
     @property
     def n_rows(self):
@@ -147,8 +153,8 @@ class Heads(Objective):
     def parameters(self, group):
         return group.heads.parameters()
 
-    def take(self, rows):
-        members = torch.arange(len(rows), device=rows.device)[:, None]
+    def take(self, rows, device):
+        members = torch.arange(len(rows), device=device)[:, None]
         return self.X[members, rows], self.c[rows]
 
     def losses(self, networks, z, c):

@@ -1,27 +1,55 @@
 """Devices and precisions by name: the one door to what torch computes on."""
 
+import warnings
+
 import torch
 
+_REFUSALS = (RuntimeError, AssertionError, NotImplementedError, TypeError)  # what torch raises for a device
 BFLOAT16_CAPABILITY = (8, 0)  # of a CUDA device (Ampere and later)
 
 
 def resolve_device(device):
-    """Return the torch device that a name stands for; "auto" is CUDA where it is available and the CPU elsewhere.
+    """Return the torch device that a name stands for; "auto" is CUDA where it works and the CPU elsewhere.
 
-    A ValueError tells of a name that torch does not know, and of a device that is not on this machine.
+    A RuntimeWarning tells of CUDA that is there and does not work; a ValueError of a name that torch does not
+    know, and of a device that is not on this machine.
     """
     if isinstance(device, str) and device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return _cuda_if_it_works() if torch.cuda.is_available() else torch.device("cpu")
     try:
-        resolved = torch.device(device)
-        torch.zeros(1, device=resolved).cpu()
-    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return _probed(device)
+    except _REFUSALS as error:
+        reason = _first_line(error)
         raise ValueError(
             f"device={device!r} cannot be used on this machine ({reason}). Pass device='auto', "
             "which takes a CUDA device where there is one and the CPU elsewhere."
         ) from error
+
+
+def _probed(device):
+    """The device of that name, on which a kernel has run and a value has come back; else one of `_REFUSALS`."""
+    resolved = torch.device(device)
+    torch.zeros(1, device=resolved).cpu()
     return resolved
+
+
+def _cuda_if_it_works():
+    """CUDA, or the CPU where torch finds a card and cannot use it: in a forked process, or without kernels for it."""
+    try:
+        return _probed("cuda")
+    except _REFUSALS as error:
+        warnings.warn(
+            f"device='auto' takes the CPU: torch finds a CUDA device and cannot use it ({_first_line(error)}). Pass "
+            "device='cpu' if that is meant; else start processes by 'spawn', or install a torch that has kernels for "
+            "this card.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return torch.device("cpu")
+
+
+def _first_line(error):
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def training_devices(device):

@@ -1,7 +1,7 @@
 """Memory of CUDA devices: what is free, what rows take of it, and giving back what torch keeps."""
 
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import torch
 
@@ -20,6 +20,31 @@ def memory_beside_rows(device, n_row_bytes):
     """Bytes free on a CUDA device once `place_rows` has put rows there; None for others."""
     free = free_memory(device)
     return free if free is None or n_row_bytes > RESIDENT_SHARE * free else free - n_row_bytes
+
+
+# Memory that libraries ask the driver for, past torch's allocator, is not reported by torch's own error.
+_OUT_OF_MEMORY_TEXTS = ("STATUS_ALLOC_FAILED", "CUDA error: out of memory", "CUDA_ERROR_OUT_OF_MEMORY")
+
+
+def is_out_of_memory(error):
+    """Whether an error says that a device has no memory left: torch's own error, or that of a library below it."""
+    if isinstance(error, torch.cuda.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in _OUT_OF_MEMORY_TEXTS)
+
+
+_turns: dict[int, threading.Lock] = {}
+
+
+@contextmanager
+def alone_on(device):
+    """Let one thread at a time do what takes much of a CUDA device's memory; other devices need no turns."""
+    if device.type != "cuda":
+        yield
+        return
+    index = torch.cuda.current_device() if device.index is None else device.index
+    with _turns.setdefault(index, threading.Lock()):
+        yield
 
 
 cuda_memory_lock = threading.Lock()  # torch's memory is not to be released while a graph is recorded

@@ -1,6 +1,6 @@
 """Modes of torch: those that a fit computes in, whatever the caller's, which are the caller's again afterwards."""
 
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
 import torch
@@ -46,12 +46,14 @@ def float32_as_it_is():
                 flags.fp32_precision = precision
 
 
-@contextmanager
 def reproducible(device):
     """Let cuDNN sum in the same order each time, so that a seed gives the same weights."""
-    if device.type != "cuda":
-        yield
-        return
+    return _cudnn_repeats() if device.type == "cuda" else nullcontext()
+
+
+@shared_by_threads
+@contextmanager
+def _cudnn_repeats():
     cudnn = torch.backends.cudnn
     before = cudnn.deterministic, cudnn.benchmark
     cudnn.deterministic, cudnn.benchmark = True, False

@@ -7,11 +7,12 @@ launched as one.
 import warnings
 import weakref
 from collections import defaultdict
+from contextlib import suppress
 from typing import ClassVar
 
 import torch
 
-from .memory import cuda_memory_lock
+from .memory import cuda_memory_lock, is_out_of_memory
 
 BLOCK = 16  # values of float32 in the widest vector of a CPU
 LARGEST_RATE = 1e37  # ten times as much is no float32; members diverge at far less
@@ -30,9 +31,14 @@ def make_step(batch_losses, parameters, learning_rate, generators, precision=tor
     The step takes the tensors of a batch, each of the same shape every time, and returns the losses before it, in
     tensors that the next step may overwrite.
     """
+    step = adam_step(batch_losses, parameters, learning_rate, generators[0].device, precision)
+    return recorded_on_cuda(step, generators) if recorded else lambda *batch: step(batch, generators)
+
+
+def recorded_on_cuda(step, generators):
+    """Make of what takes a batch and generators what takes the tensors of a batch: recorded, where they are CUDA's."""
     device = generators[0].device
-    step = adam_step(batch_losses, parameters, learning_rate, device, precision)
-    if recorded and device.type == "cuda" and not CudaRecorder.is_broken:
+    if device.type == "cuda" and not CudaRecorder.is_broken:
         return RecordedStep(step, generators, CudaRecorder(device))
     return lambda *batch: step(batch, generators)
 
@@ -118,16 +124,16 @@ class RecordedStep:
             self.replay, self.returned = self.recorder.record(
                 lambda: self.step(self.batch, self.generators), self.generators
             )
-        except torch.cuda.OutOfMemoryError:
-            raise
         except RuntimeError as error:
+            if is_out_of_memory(error):
+                raise
             # A generator whose recording broke off refuses to draw.
             self.generators = [torch.Generator(each.device) for each in self.generators]
             for generator, state in zip(self.generators, states, strict=True):
                 generator.set_state(state)
             warnings.warn(
-                f"The training step could not be recorded as a CUDA graph ({str(error).splitlines()[0]}). This process "
-                "trains without from now on: each step takes longer, and the result is as good.",
+                f"A step could not be recorded as a CUDA graph ({str(error).splitlines()[0]}). This process "
+                "goes without from now on: each step takes longer, and the result is as good.",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -140,6 +146,7 @@ class CudaRecorder:
     """
 
     is_broken = False  # a recording that breaks off leaves torch in a state in which none should be tried
+    _broken_graphs: ClassVar[list] = []  # generators go on pointing to what they were registered with
     _free_streams: ClassVar[defaultdict[torch.device, list]] = defaultdict(list)
 
     def __init__(self, device):
@@ -174,9 +181,12 @@ class CudaRecorder:
                     torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"),
                 ):
                     returned = function()
-            except torch.cuda.OutOfMemoryError:
-                raise
-            except RuntimeError:
-                CudaRecorder.is_broken = True
+            except RuntimeError as error:
+                self._broken_graphs.append(graph)
+                if not is_out_of_memory(error):
+                    CudaRecorder.is_broken = True
+                    raise
+                with suppress(RuntimeError):
+                    graph.reset()  # its memory is wanted
                 raise
         return graph.replay, returned

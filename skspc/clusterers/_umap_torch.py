@@ -6,6 +6,8 @@ McInnes, Healy & Melville (2018), "UMAP: Uniform Manifold Approximation and Proj
 """
 
 import math
+import warnings
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,11 +18,15 @@ from scipy.sparse.linalg import ArpackError, eigsh
 
 from .._runtime.arrays import to_numpy
 from .._runtime.devices import inference_device
+from .._runtime.memory import alone_on, free_memory, is_out_of_memory, release_memory
+from .._runtime.modes import float32_as_it_is
+from .._runtime.steps import recorded_on_cuda
 from .._runtime.threads import torch_threads_kept
 from ._kernels import KERNELS_LOCK
 
 MAX_EXACT_ROWS = 100_000  # above, neighbours are pynndescent's
 CHUNK_VALUES = {"cuda": 2**28, "cpu": 2**20}  # distances held at once: 2 GiB, 8 MiB
+_BYTES_FOR_VALUE = 48  # of free memory, for a distance: three of them in float64, and as much left for others
 NEGATIVES = 5  # rows that a sampled edge's head is pushed off
 _BISECTIONS = 64
 _MIN_KEPT_EPOCHS = 200  # fewer epochs keep no fewer edges
@@ -39,14 +45,31 @@ def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed, device):
     A row counts as the first of its own neighbours, which are from 2 to N - 1; min_dist is from 0 to 1, the spread. The
     CPU stands in for a device without float64 (MPS).
 
-    Memory: two or three times the distances held at once (``CHUNK_VALUES``), or, if that is more, some 200 bytes for
-    each of 2 N n_neighbors edges: 840 MB for 70 000 rows with 30 neighbours.
+    Memory: two or three times the distances held at once (``CHUNK_VALUES``, less where less is free), or, if that is
+    more, some 200 bytes for each of 2 N n_neighbors edges: 840 MB for 70 000 rows with 30 neighbours. One thread at a
+    time takes it of a card; where it is lacking all the same, the CPU goes on, with a RuntimeWarning.
     """
-    device = inference_device(device)
+    device, settings = inference_device(device), (n_neighbors, n_components, min_dist, n_epochs, seed)
+    try:
+        return _embed_on(device, X, *settings)
+    except RuntimeError as error:
+        if device.type == "cpu" or not is_out_of_memory(error):
+            raise
+    release_memory(device)
+    warnings.warn(
+        f"{device} had too little memory for UMAP of {len(X)} rows; it goes on on the CPU, which takes longer.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return _embed_on(torch.device("cpu"), X, *settings)
+
+
+def _embed_on(device, X, n_neighbors, n_components, min_dist, n_epochs, seed):
     rows = torch.as_tensor(np.asarray(X, dtype=np.float64), device=device)
-    heads, tails, weights = fuzzy_graph(*nearest_neighbors(rows, n_neighbors, seed))
-    kept = weights * max(n_epochs, _MIN_KEPT_EPOCHS) >= 1  # the others would have less than one turn
-    heads, tails, weights = heads[kept], tails[kept], weights[kept]
+    with alone_on(device):
+        heads, tails, weights = fuzzy_graph(*nearest_neighbors(rows, n_neighbors, seed))
+        kept = weights * max(n_epochs, _MIN_KEPT_EPOCHS) >= 1  # the others would have less than one turn
+        heads, tails, weights = heads[kept], tails[kept], weights[kept]
     graph = coo_array((to_numpy(weights), (to_numpy(heads), to_numpy(tails))), shape=(len(rows), len(rows))).tocsr()
     start = torch.as_tensor(initial_layout(graph, n_components, np.random.default_rng(seed)), device=device)
     a, b = curve(min_dist)
@@ -62,14 +85,46 @@ def nearest_neighbors(X, n_neighbors, seed):
     X = X - X.mean(0)
     exact = len(X) <= MAX_EXACT_ROWS
     found = None if exact else approximate_neighbors(X, n_neighbors, seed)  # (N, k)
-    chunk = max(1, CHUNK_VALUES[X.device.type] // max(len(X), n_neighbors * X.shape[1]))
+    on_cuda = X.device.type == "cuda"
+    find, n_candidates = (screened_neighbors, 2 * n_neighbors) if on_cuda else (exact_neighbors, n_neighbors)
+    chunk = max(1, values_at_once(X.device) // max(len(X), n_candidates * X.shape[1]))
     # Filled, and not joined from parts: parts that outlive their chunk leave holes in memory, of 3 GB for 70 000 rows.
     indices = torch.empty((len(X), n_neighbors), dtype=torch.int64, device=X.device)
     distances = torch.empty((len(X), n_neighbors), dtype=torch.float64, device=X.device)
     for rows in torch.arange(len(X), device=X.device).split(chunk):
-        others = exact_neighbors(X, rows, n_neighbors - 1) if found is None else found[rows]
+        others = find(X, rows, n_neighbors - 1) if found is None else found[rows]
         indices[rows], distances[rows] = own_first(X, rows, others, n_neighbors)
     return indices, distances
+
+
+def values_at_once(device):
+    """Distances to hold at once: as many as pay, or as the free memory of a card has room for."""
+    free, most = free_memory(device), CHUNK_VALUES[device.type]
+    return most if free is None else min(most, free // _BYTES_FOR_VALUE)
+
+
+def screened_neighbors(X, rows, n_others):
+    """Find what `exact_neighbors` finds, mostly in float32: many cards compute float64 at a 64th of the speed.
+
+    Of X (N, m), float64. Twice as many candidates are ranked by their distances in float64; rows for which rounding may
+    have hidden a nearer one are searched in float64 again.
+    """
+    n_candidates = 2 * n_others
+    if n_candidates >= len(X):
+        return exact_neighbors(X, rows, n_others)
+    norms, single = X.square().sum(1), X.float()
+    with float32_as_it_is():
+        distances = torch.addmm(norms.float(), single[rows], single.T, alpha=-2)  # (n, N), but for a row's own norm
+    distances[torch.arange(len(rows), device=X.device), rows] = torch.inf
+    screened = distances.topk(n_candidates, largest=False, sorted=False)
+    candidates, passed = screened.indices, screened.values.amax(1).double() + norms[rows]
+    ranked = (X[candidates] - X[rows][:, None]).square().sum(2).topk(n_others, largest=False, sorted=False)
+    others = candidates.gather(1, ranked.indices)
+    # What was passed over is at least so far, but for the rounding of values, products and sums, by the longest row.
+    error = (2 * X.shape[1] + 16) * torch.finfo(torch.float32).eps / 2 * norms.max()
+    (doubtful,) = torch.where(~(ranked.values.amax(1) <= passed - error))  # where they overflow, too
+    others[doubtful] = exact_neighbors(X, rows[doubtful], n_others)
+    return others
 
 
 def exact_neighbors(X, rows, n_others):
@@ -208,15 +263,23 @@ def layout(embedding, heads, tails, weights, a, b, n_epochs, generator):
     steps_per_epoch = max(1, round(turns / (_HEADS * n_rows)))
     n_steps = n_epochs * steps_per_epoch
     n_turns = int(turns / steps_per_epoch)  # in a step
-    places = torch.arange(n_turns, dtype=torch.float64, device=embedding.device)
-    for step in range(n_steps):
+    embedding, places = embedding.clone(), torch.arange(n_turns, dtype=torch.float64, device=embedding.device)
+
+    def move(when, generators):
         # The edges lie end to end, as long as their weights, and turns fall on them at even spaces, wider than an edge.
         # Shifted by golden sections, an edge's turns are evenly spaced in time too, with nothing to keep for an edge
         # and, as their number is known, no wait for the device.
-        shift = step * _GOLDEN_SECTION % 1
+        shift, rate = when
         edges = torch.searchsorted(ends, (places + shift) * (turns / n_turns), right=True)
-        others = torch.randint(n_rows, (n_turns, NEGATIVES), generator=generator, device=embedding.device)
-        embedding = embedding + (1 - step / n_steps) * moves(embedding, heads[edges], tails[edges], others, a, b)
+        others = torch.randint(n_rows, (n_turns, NEGATIVES), generator=generators[0], device=embedding.device)
+        embedding.add_(rate * moves(embedding, heads[edges], tails[edges], others, a, b))
+
+    times: Any = [(step * _GOLDEN_SECTION % 1, 1 - step / n_steps) for step in range(n_steps)]
+    if embedding.device.type == "cuda":  # a recorded step takes no numbers
+        times = torch.as_tensor(np.array(times), device=embedding.device)
+    step = recorded_on_cuda(move, [generator])
+    for when in times:
+        step(*when)
     return embedding
 
 
