@@ -86,7 +86,7 @@ def test_the_failing_test_is_read_without_its_parameters():
 def test_a_mutation_is_caught_and_none_is_not():
     stop_rule = next(mutation for mutation in MUTATIONS if mutation.decision == "stop rule")
     caught = first_failing_test(stop_rule)
-    assert caught == "test_history.py::test_growth_has_stopped_after_so_many_rows_without_better"
+    assert caught == "test_history.py::test_labels_have_settled_after_so_many_rounds_without_change"
     harmless = replace(stop_rule, function=stop_rule.function.replace("n_iter_no_change + 1", "1 * n_iter_no_change"))
     assert first_failing_test(harmless) is None
     table = make_table({stop_rule: caught, harmless: None}).splitlines()
