@@ -2,7 +2,7 @@
 Doubt, and what has never been seen
 ===================================
 
-**A fifth of the fives have a probability of .7 or more for a cluster of other digits. 98 % of them are above .95 in
+**Nearly a quarter of the fives have a probability of .7 or more for a cluster of other digits. 98 % of them are above .95 in
 ``outlier_score``, and so are 20 % of the new images of known digits.**
 
 ``agreement_`` and ``predict_proba`` tell between which clusters a row stands. They say nothing about a row that belongs

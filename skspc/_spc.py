@@ -21,6 +21,7 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, Tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._docstrings import filled_in
@@ -294,6 +295,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     }
 
     _kept: dict[str, Array] | None = None  # of what older versions have pickled
+    # Splitters have a method of this name, whose arguments scikit-learn would route.
+    __metadata_request__split = dict.fromkeys(("a", "n"), UNUSED)
 
     def __init__(
         self,

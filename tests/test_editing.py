@@ -246,3 +246,8 @@ def test_untrained_and_unfitted_models_are_refused(four):
     for edit in (lambda model: model.merge(0, 1, four[0]), lambda model: model.split(0, 2, four[0])):
         with pytest.raises(NotFittedError):
             edit(SPCClustering())
+
+
+def test_splitting_is_nothing_that_scikit_learn_routes():
+    assert not hasattr(SPCClustering(), "set_split_request")
+    assert hasattr(SPCClustering(), "set_fit_request")  # of the monitor
