@@ -16,8 +16,10 @@ from sklearn.datasets import make_blobs
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import parallel
 
 from skspc import SPCClustering
+from skspc.clusterers import _wrapped
 
 CONCURRENCY = "concurrency"
 X, _ = make_blobs(n_samples=90, n_features=4, centers=3, cluster_std=0.5, random_state=0)
@@ -62,6 +64,19 @@ def test_fits_in_threads_are_as_by_themselves(expected):
     assert torch.get_num_threads() == n_threads
     assert warnings.filters == filters
     assert (np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()) == states
+
+
+@pytest.mark.parametrize("clusterer", ["auto", "hdbscan", "gmm", "kmeans", "agglomerative"])
+def test_no_part_of_a_fit_sets_the_warnings_of_the_whole_process(clusterer, monkeypatch):
+    """scikit-learn's parallel loops do, in each of their calls: of two threads one leaves its settings to the other."""
+
+    def called(self, *args, **kwargs):
+        raise AssertionError(f"{self.function} was called through sklearn.utils.parallel")
+
+    monkeypatch.setattr(parallel._FuncWrapper, "__call__", called)
+    monkeypatch.setattr(_wrapped, "MAX_DENSE_ROWS", 50)
+    model = fit(0, clusterer=clusterer)
+    assert set(model.predict(X)) == {0, 1, 2}
 
 
 @pytest.mark.case(CONCURRENCY, "one fitted model that predicts in four threads")

@@ -90,7 +90,9 @@ def reducer_pays(latents, by_latents, by_embeddings, n_clusters):
     found = by_latents, by_embeddings
     agreement = [find_consensus(np.stack(labellings), n_clusters).agreement.mean() for labellings in found]
     n_neighbors = min(_N_NEIGHBORS, len(latents[0]) - 1)
-    neighbors = [NearestNeighbors(n_neighbors=n_neighbors).fit(member).kneighbors()[1] for member in latents]
+    # By all distances: scikit-learn's trees are asked through joblib, which sets the warnings of the whole process.
+    finder = NearestNeighbors(n_neighbors=n_neighbors, algorithm="brute")
+    neighbors = [finder.fit(member).kneighbors()[1] for member in latents]
     together = [
         np.mean(
             [labellings[i][neighbors[j]] == labellings[i][:, None] for i, j in permutations(range(len(latents)), 2)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.mixture import GaussianMixture
-from sklearn.neighbors import kneighbors_graph
+from sklearn.neighbors import NearestNeighbors
 
 from .._runtime.quiet import dependencies_quiet
 
@@ -125,6 +124,9 @@ class AgglomerativeClusterer(WrappedClusterer):
         self.n_neighbors = n_neighbors
 
     def _make(self, n_rows: int) -> Any:
-        neighbors = partial(kneighbors_graph, n_neighbors=self.n_neighbors, include_self=False)
-        connectivity = neighbors if n_rows > MAX_DENSE_ROWS else None
+        connectivity = self._neighbor_graph if n_rows > MAX_DENSE_ROWS else None
         return AgglomerativeClustering(self.n_clusters, linkage=self.linkage, connectivity=connectivity)
+
+    def _neighbor_graph(self, X):
+        # By all distances: scikit-learn's trees are asked through joblib, which sets the warnings of the whole process.
+        return NearestNeighbors(n_neighbors=self.n_neighbors, algorithm="brute").fit(X).kneighbors_graph()
