@@ -127,6 +127,6 @@ class AgglomerativeClusterer(WrappedClusterer):
         connectivity = self._neighbor_graph if n_rows > MAX_DENSE_ROWS else None
         return AgglomerativeClustering(self.n_clusters, linkage=self.linkage, connectivity=connectivity)
 
-    def _neighbor_graph(self, X):
+    def _neighbor_graph(self, X: ArrayLike) -> Any:
         # By all distances: scikit-learn's trees are asked through joblib, which sets the warnings of the whole process.
         return NearestNeighbors(n_neighbors=self.n_neighbors, algorithm="brute").fit(X).kneighbors_graph()
