@@ -24,11 +24,20 @@ from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, St
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._constants import NOISE
 from ._docstrings import filled_in
 from ._ensemble.ensemble import Ensemble
 from ._ensemble.plan import TrainingPlan, plan_training
 from ._input.scaling import Scaling, fit_image_scaling, fit_vector_scaling
-from ._input.validation import as_numbers, check_image_shape, check_n_samples, choose_network, flatten_images, no_number
+from ._input.validation import (
+    as_numbers,
+    check_image_shape,
+    check_known_labels,
+    check_n_samples,
+    choose_network,
+    flatten_images,
+    no_number,
+)
 from ._method.choice import LabellingRule, labelling_rules
 from ._method.consensus import Consensus, select_agreed
 from ._method.doubt import doubtful_rows
@@ -42,6 +51,7 @@ from ._method.editing import (
     spaces_of,
     split_cluster,
 )
+from ._method.known_labels import NOTHING, Prior, distinct_labels, known_of_distinct
 from ._method.outliers import draw_kept, keep_rows, outlier_scores, strangeness
 from ._method.parts import AUTO, check_parts
 from ._method.progress import RoundSettings, RoundsResult
@@ -362,7 +372,14 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     @_fit_context(prefer_skip_nested_validation=False)
     @ordinary_torch_modes()
-    def fit(self, X: ArrayLike, y: object = None, *, monitor: Callable[..., object] | None = None) -> "SPCClustering":
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        *,
+        known_labels: ArrayLike | None = None,
+        monitor: Callable[..., object] | None = None,
+    ) -> "SPCClustering":
         """Cluster X.
 
         Parameters
@@ -370,6 +387,11 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         X : array-like of shape (N, n_features), (N, H, W) or (N, C, H, W)
             Rows of features, or images.
         y : ignored
+        known_labels : array-like of shape (N,), int, optional
+            Labels 0..n_clusters-1 that are known of some rows, -1 for the others. Known rows are agreed on and keep
+            their label; clusters take the names of theirs, and one of several such names is divided by its nearest
+            known rows. There may be clusters of which no row is known. Of equal rows that are known as different
+            things, each keeps its label, and training goes by what most are known as.
         monitor : callable, optional
             Called after each clustering with ``history_`` so far, or with the history and the labels of that round,
             ndarray (N,), -1 for a row without a vote, if it asks for two arguments or has one named ``labels``. If it
@@ -383,7 +405,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         ------
         ValueError
             If X is not finite or holds what is no number, has fewer rows than clusters or fewer than two, or if a
-            parameter does not fit X or this machine; before any training.
+            parameter does not fit X or this machine; if ``known_labels`` are not one for each row, no whole numbers, or
+            not below n_clusters; before any training.
         TypeError
             If X is sparse, or has times beside numbers; if a clusterer, reducer or network lacks a method, or
             ``monitor`` cannot be called.
@@ -404,6 +427,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             raise TypeError(f"monitor={monitor!r} must be callable: it is called with the history so far.")
         trial = copy.copy(self)  # whatever is raised, this one is as it was
         X, image_shape = trial._check_fit_data(X)
+        known = check_known_labels(known_labels, len(X), self.n_clusters)
         device = resolve_device(self.device)
         network = choose_network(self.network, image_shape)
         augmentation = get_augmentation(self.augmentation, image_shape)
@@ -411,12 +435,14 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         rules = labelling_rules(self.clusterer, self.reducer, self.n_clusters, len(first))
         check_parts(rules[0].clusterer, rules[0].reducer, self.n_clusters, device)
         seed = draw_seed(self.random_state)
-        checkpoints = self._open_checkpoints(X, image_shape, device)
+        checkpoints = self._open_checkpoints(X, image_shape, device, known)
         stored = checkpoints.stored_seed()
         seed = seed if stored is None else stored
 
         distinct = X if len(first) == len(X) else X[first]
         n_clusters = self._attainable_n_clusters(len(first))
+        check_known_labels(known, len(X), n_clusters)  # there may be fewer now
+        prior = NOTHING if known is None else Prior(known_of_distinct(known, inverse, len(first)))
         trial._image_shape, trial._scaling = image_shape, self._fit_scaling(distinct, image_shape)
         settings = self._round_settings(len(first), rules, device)
         rows = trial._scaling.training_rows(distinct)
@@ -424,13 +450,15 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         reporter = Reporter(self.verbose, self.max_iter, monitor, rows=inverse)
         with scattered(rows), reproducible(device), reporter:
             if n_clusters in (1, len(first)):
-                labels = np.arange(len(first)) % n_clusters
+                labels = distinct_labels(prior.known, len(first)) % n_clusters
                 result = label_without_rounds(rows, ensemble, labels, settings, reporter)
             else:
-                result = run_rounds(rows, ensemble, n_clusters, settings, reporter, checkpoints)
+                result = run_rounds(rows, ensemble, n_clusters, settings, reporter, checkpoints, prior)
         trial._ensemble = ensemble.to(torch.device("cpu"))
         del ensemble
         trial._store(result, inverse)
+        if known is not None:
+            trial.labels_ = np.where(known == NOISE, trial.labels_, known)
         trial._store_predictions(distinct, inverse)
         trial._keep_rows(distinct, first)
         release_memory(device)
@@ -451,7 +479,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         fitted = {name: value for name, value in vars(trial).items() if is_fitted_name(name)}
         self.__dict__ = {name: value for name, value in vars(self).items() if not is_fitted_name(name)} | fitted
 
-    def _open_checkpoints(self, X: Array, image_shape: Shape, device: torch.device) -> Checkpoints:
+    def _open_checkpoints(self, X: Array, image_shape: Shape, device: torch.device, known: Array | None) -> Checkpoints:
         if self.checkpoint is None:
             return Checkpoints(None)
         changing_nothing = ("checkpoint", "n_jobs", "verbose", "device")
@@ -464,6 +492,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             "device": device.type,
             "precision": str(resolve_precision(self.precision, device)),
         }
+        if known is not None:
+            circumstances["known_labels"] = known
         return Checkpoints(self.checkpoint, checkpoint_key(X, parameters, circumstances))
 
     def _store_predictions(self, distinct: Array, inverse: Array) -> None:

@@ -9,6 +9,7 @@ import torch
 from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 
+from .._constants import NOISE
 from .._runtime.arrays import to_numpy
 from ..augmentations import channels_first
 from ..networks import MIN_IMAGE_SIZE, ConvNetwork, MLPNetwork
@@ -159,6 +160,41 @@ def check_n_samples(n_samples, n_clusters):
         raise ValueError(
             f"n_samples={n_samples} is less than n_clusters={n_clusters}. Lower n_clusters or pass more rows."
         )
+
+
+def check_known_labels(known_labels, n_rows, n_clusters):
+    """Known labels of n_rows rows as integers (n_rows,), -1 where nothing is known; None where that is everywhere.
+
+    A ValueError refuses another length, what is no whole number, and labels that there cannot be.
+    """
+    if known_labels is None:
+        return None
+    labels = np.asarray(from_torch(known_labels))
+    if labels.shape != (n_rows,):
+        raise ValueError(
+            f"known_labels has the shape {labels.shape}, but X has {n_rows} rows. Pass one label for each row, shape "
+            f"({n_rows},), with -1 where nothing is known."
+        )
+    try:
+        with np.errstate(invalid="ignore"):
+            whole = labels.astype(np.int64)
+        exact = labels.dtype.kind not in "bSUmM" and bool(np.all(whole == labels))
+    except (TypeError, ValueError, OverflowError):
+        exact = False
+    if not exact:
+        raise ValueError(
+            f"known_labels has type {labels.dtype} and holds what is no whole number. Pass labels 0, 1, ... and -1 "
+            "where nothing is known (sklearn.preprocessing.LabelEncoder makes numbers of names; a missing value is no "
+            "-1)."
+        )
+    lowest, highest = whole.min(), whole.max()
+    if lowest < NOISE or (n_clusters != "auto" and highest >= n_clusters):
+        remedy = f"from -1 to {n_clusters - 1}, n_clusters - 1" if n_clusters != "auto" else "-1 or more"
+        wrong = lowest if lowest < NOISE else highest
+        raise ValueError(
+            f"known_labels holds {wrong}, and labels must be {remedy}; -1 is for rows of which nothing is known."
+        )
+    return whole if highest > NOISE else None
 
 
 def from_torch(X):

@@ -143,15 +143,27 @@ def find_consensus(labellings, n_clusters, previous=None):
     return Consensus(labels=labels, votes=votes, aligned=aligned)
 
 
-def vote_with(earlier, consensus, n_clusters):
+def vote_with(earlier, consensus, n_clusters, known=None):
     """Put the labellings of a round to the vote together with those of all rounds before; either may be None.
 
     Members come to repeat what they were trained on, wrong rows included, and the number of agreed rows grows with it.
-    What one round labels wrong by chance, the next seldom does.
+    What one round labels wrong by chance, the next seldom does. Rows with a known label (N,), ``NOISE`` where there is
+    none, have it after.
     """
     if earlier is None or consensus is None:
         return consensus if earlier is None else earlier
-    return find_consensus(np.concatenate([earlier.aligned, consensus.aligned]), n_clusters, earlier.labels)
+    together = find_consensus(np.concatenate([earlier.aligned, consensus.aligned]), n_clusters, earlier.labels)
+    return together if known is None else pinned(together, known)
+
+
+def pinned(consensus, known):
+    """A vote in which all labellings give the rows with a known label (N,) just this."""
+    told = known != NOISE
+    return Consensus(
+        labels=np.where(told, known, consensus.labels),
+        votes=np.where(told, len(consensus.aligned), consensus.votes),
+        aligned=np.where(told, known, consensus.aligned),
+    )
 
 
 def label_change(before, after):

@@ -11,35 +11,37 @@ from .._runtime.seeding import LABELLING, SAMPLES, derive_seed
 from .choice import choose_rule
 from .consensus import Consensus, find_consensus, label_change, select_agreed, vote_with
 from .history import best_round, has_settled
+from .known_labels import NOTHING, follow_known, with_known
 from .labelling import Labellings, cluster_spaces, keep_exact, n_spaces, settle_n_clusters
 from .objectives import Heads, PseudoLabels, Reconstruction
 from .progress import Progress, RoundsResult, Stopwatch
 from .pseudo_labels import draw_samples, pseudo_labels, reconstructed_rows
 
 
-def run_rounds(X, ensemble, n_clusters, settings, reporter, checkpoints):
+def run_rounds(X, ensemble, n_clusters, settings, reporter, checkpoints, prior=NOTHING):
     """Run the whole method on distinct rows X (N, *input_shape), more than clusters: scaled, or the bytes of images.
 
-    The new ensemble has the encoders of the best round afterwards, and heads trained on the vote of all rounds. The
+    The ensemble has the encoders of the best round afterwards, and heads trained on the vote of all rounds. The
     reporter is told of each stage and asked after each round whether to stop; checkpoints are written after pretraining
-    and each round, and read from at the start.
+    and each round, and read from at the start. What is known of the rows beforehand, a `Prior`, is kept to.
     """
     ended_by = "itself"
     progress: Progress | None = None
     try:
         progress = checkpoints.read(ensemble)
         if progress is None:
-            reporter.stage("pretraining")
-            progress = _pretrain(X, ensemble, n_clusters, settings)
+            if not prior.is_trained:
+                reporter.stage("pretraining")
+            progress = _pretrain(X, ensemble, n_clusters, settings, prior)
             checkpoints.write(progress, ensemble)
         elif progress.history:
             reporter.resumed(progress.history)
         while not _is_over(progress, settings):
             if progress.history:
                 reporter.stage(f"training, round {len(progress.history)}")
-                progress = _train(X, ensemble, progress, settings)
+                progress = _train(X, ensemble, progress, settings, prior)
             reporter.stage("clustering")
-            progress = _cluster(X, ensemble, progress, settings)
+            progress = _cluster(X, ensemble, progress, settings, prior)
             checkpoints.write(progress, ensemble)
             if reporter.after_round(progress.history, labels_of(progress.consensus, len(X))):
                 ended_by = "monitor"
@@ -54,9 +56,9 @@ def run_rounds(X, ensemble, n_clusters, settings, reporter, checkpoints):
         warnings.warn(f"{error} The result is that of the rounds before.", ConvergenceWarning, stacklevel=5)
     reporter.stage("training classifiers")
     try:
-        result = _finish(X, ensemble, progress, settings)
+        result = _finish(X, ensemble, progress, settings, prior)
     except KeyboardInterrupt:  # once more, so that there is a result; Ctrl-C a second time leaves none
-        ended_by, result = "interrupt", _finish(X, ensemble, progress, settings)
+        ended_by, result = "interrupt", _finish(X, ensemble, progress, settings, prior)
     return replace(result, ended_by=ended_by)
 
 
@@ -69,14 +71,14 @@ class TrainingDiverged(FloatingPointError):
     """No member has finite weights left."""
 
 
-def _pretrain(X, ensemble, n_clusters, settings):
+def _pretrain(X, ensemble, n_clusters, settings, prior):
     clock = Stopwatch()
-    losses = ensemble.train(Reconstruction(X), settings.pretraining)
+    losses = {} if prior.is_trained else ensemble.train(Reconstruction(X), settings.pretraining)
     clock.lap("train")
     return Progress(n_clusters, losses, clock.seconds)
 
 
-def _train(X, ensemble, progress, settings):
+def _train(X, ensemble, progress, settings, prior):
     """Train on the last round's pseudo-labels."""
     clock, stage = Stopwatch(), len(progress.history)
     if stage == 1:
@@ -84,13 +86,15 @@ def _train(X, ensemble, progress, settings):
     targets, selected = pseudo_labels(progress.consensus, progress.spaces, ensemble.n_members, settings)
     if settings.max_samples is not None:
         selected = draw_samples(selected, settings.max_samples, derive_seed(ensemble.seed, SAMPLES, stage))
+    if prior.known is not None:
+        targets, selected = with_known(targets, selected, prior.known)
     reconstructed = reconstructed_rows(selected, settings.reconstruction)
     losses = ensemble.train(PseudoLabels(X, targets, selected, reconstructed, stage), settings.training)
     clock.lap("train")
     return replace(progress, losses=losses, seconds=clock.seconds)
 
 
-def _cluster(X, ensemble, progress, settings):
+def _cluster(X, ensemble, progress, settings, prior):
     """Cluster, align and vote: one more row of the history, and perhaps a new best round."""
     clock, index = Stopwatch(), len(progress.history)
     latents = ensemble.encode(X)
@@ -100,17 +104,22 @@ def _cluster(X, ensemble, progress, settings):
     rule, settings = progress.rule, settings.by_rule(progress.rule)
     found, embeddings = cluster_spaces(latents, progress.n_clusters, settings, seed, diverged)
     n_clusters = progress.n_clusters if index else settle_n_clusters(list(found.values()), progress.n_clusters)
+    if index == 0 and n_clusters < prior.n_known:
+        n_clusters = prior.n_known
+        found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged, embeddings)
     if index == 0 and settings.other_rules:
         rule = choose_rule(latents, embeddings, found, 1 + len(settings.other_rules), n_clusters, seed)
         settings = settings.by_rule(rule)
         if rule > 0:
             reduced = None if settings.reducer is None else embeddings
-            found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged, reduced)
+            found, embeddings = cluster_spaces(latents, n_clusters, settings, seed, diverged, reduced)
     labellings = keep_exact(found, n_clusters, n_spaces(ensemble.n_members, settings.concatenate))
     clock.lap("cluster")
-    names = None if progress.vote is None else progress.vote.labels
+    names = prior.names if progress.vote is None else progress.vote.labels
     consensus = find_consensus(labellings.kept, n_clusters, names) if labellings.spaces else None
-    vote = vote_with(progress.vote, consensus, n_clusters)
+    if prior.known is not None and consensus is not None:
+        consensus = follow_known(consensus, [embeddings[i] for i in labellings.spaces], prior.known, n_clusters)
+    vote = vote_with(progress.vote, consensus, n_clusters, prior.known)
     clock.lap("vote")
     seconds = progress.seconds | clock.seconds
     change = label_change(progress.vote, vote)
@@ -161,7 +170,7 @@ def label_without_rounds(X, ensemble, labels, settings, reporter):
         progress = Progress(
             n_clusters, losses, clock.seconds, [row], consensus, [0], consensus, ensemble.state()["autoencoder"]
         )
-        return _finish(X, ensemble, progress, settings)
+        return _finish(X, ensemble, progress, settings, NOTHING)
     everywhere = np.ones(len(labels))
     return RoundsResult(labels, everywhere, everywhere.astype(bool), labels[None], [row], 0, 1)
 
@@ -177,14 +186,14 @@ def _is_over(progress, settings):
     )
 
 
-def _finish(X, ensemble, progress, settings):
+def _finish(X, ensemble, progress, settings, prior):
     """Restore the best round's encoders, train heads on the vote of all rounds, and label what had none."""
     ensemble.load_state({"autoencoder": progress.best_encoders})
     ensemble.reset_heads(progress.n_clusters)
     latents = ensemble.encode(X)
     consensus = progress.vote
     if consensus is None:  # not one labelling had a cluster
-        labels = np.zeros(latents.shape[1], dtype=np.int64)
+        labels = np.zeros(latents.shape[1], dtype=np.int64) if prior.known is None else prior.known
         consensus = Consensus(labels, np.zeros_like(labels), np.full((1, len(labels)), NOISE))
     ensemble.train(Heads(latents, consensus.labels), settings.heads)
     labels = consensus.labels.copy()
