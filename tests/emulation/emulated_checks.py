@@ -36,7 +36,7 @@ from skspc._runtime.modes import ordinary_torch_modes
 from skspc._runtime.steps import CudaRecorder, RecordedStep, recorded_on_cuda
 from skspc.augmentations import AffineAugmentation, lower_median
 from skspc.clusterers import UMAPReducer
-from skspc.clusterers._umap_torch import embed
+from skspc.clusterers._umap_torch import Space, embed, embed_together
 from skspc.networks import ConvNetwork, MLPNetwork, _choice
 
 CPU, CARD, OTHER = torch.device("cpu"), torch.device("cuda", 0), torch.device("cuda", 1)
@@ -241,6 +241,18 @@ def check_umap_is_the_cpus_and_recorded():
     replays = count_replays(lambda: embeddings.append(embed(X, **UMAP, device=OTHER)))
     np.testing.assert_allclose(embeddings[0], embed(X, **UMAP, device=CPU), atol=1e-4)
     assert replays > 10
+
+
+def check_umap_of_spaces_at_once_is_that_of_each_in_as_many_steps_as_the_longest():
+    spaces, settings, found = [Space(blobs(90), 12, 0), Space(blobs(40), 5, 1)], (2, 0.0, 1), []
+    replays = [
+        count_replays(lambda these=these: found.extend(embed_together(these, *settings, OTHER)))
+        for these in (spaces, spaces[:1], spaces[1:])
+    ]
+    assert replays[0] == max(replays[1:]) > 3 and replays[1] != replays[2]
+    for embedding, alone, space in zip(found[:2], found[2:], spaces, strict=True):
+        np.testing.assert_allclose(embedding, alone, atol=1e-3)
+        np.testing.assert_allclose(embedding, embed_together([space], *settings, CPU)[0], atol=1e-3)
 
 
 def check_umap_goes_on_on_the_cpu_where_memory_runs_out():
