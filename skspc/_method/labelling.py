@@ -64,9 +64,9 @@ def cluster_spaces(latents, n_clusters, settings, seed, diverged=(), embeddings=
         run = Parallel(n_jobs=n_workers, prefer="threads")
         if embeddings is None:
             embeddings = reduce_together(spaces, settings.reducer, seeds, devices, rows_per_cluster, run)
-        reducer = settings.reducer if embeddings is None else None
+        reducer = settings.reducer
         if embeddings is not None:
-            spaces = embeddings
+            spaces, reducer = embeddings, None
         found = run(
             delayed(_reduce_and_label)(
                 (spaces[i],), reducer, rows_per_cluster, devices[i], settings.clusterer, n_clusters, seeds[i]
