@@ -4,14 +4,16 @@
    the shipped network for 28 x 28 images), by precision and batch size, and peak memory: the step as a fit has it,
    recorded as a CUDA graph and with sums that repeat; what either costs or gains; beside it K modules of plain torch,
    compiled and recorded by torch's own compiler, in the same precision, one after the other.
-2. Milliseconds of each stage's convolution, forward and back: grouped, as shipped, against windows and a batched
-   product, which moves more memory and leaves cuDNN's grouped kernels out.
+2. Milliseconds of each convolution down and up, forward and back, in the two ways that a fit on a card chooses from:
+   grouped, by cuDNN, and by windows and a batched product, which moves more memory; and the one that it takes.
 3. A whole fit of K members to its own end, by precision: seconds, rounds, accuracy, and whether a second fit of the
    same seed gives the same labels.
 4. The plain pipeline: members one by one, umap-learn and hdbscan. One pretraining and one round are measured, and the
    rounds of the fit above are counted at that price.
+5. Seconds of UMAP in torch of a round's spaces, all laid out as one batch, and one after the other; and whether the
+   embeddings are the same (on the CPU they are not: its vectors round by where a value stands).
 
-`--tables 12` makes the first two alone: together, with MNIST and fifteen members, they may take more than ten minutes.
+`--tables 125` leaves out whole fits: all five, with MNIST and fifteen members, may take more than ten minutes.
 A row that fails says so, and the next one is tried. Without ``--data`` the rows are random images, for which the
 accuracy says nothing; `--scale 0.001 --device cpu` tries the script on a machine without a GPU.
 """
@@ -25,7 +27,6 @@ from itertools import product
 import hdbscan
 import numpy as np
 import torch
-import torch.nn.functional as F
 import umap
 from training import make_plain, timed, train_plain
 
@@ -35,11 +36,14 @@ from skspc._ensemble.plan import TrainingPlan
 from skspc._method.objectives import Reconstruction
 from skspc._runtime.modes import reproducible
 from skspc._runtime.steps import CudaRecorder
+from skspc.clusterers._umap import N_EPOCHS
+from skspc.clusterers._umap_torch import Space, embed_together
 from skspc.metrics import clustering_accuracy
 from skspc.networks import ConvNetwork
-from skspc.networks._layers import MemberConv2d
+from skspc.networks._choice import way_to_convolve
+from skspc.networks._layers import MemberConv2d, MemberConvTranspose2d
 
-N_MEMBERS, N_ROWS, N_CLUSTERS = 15, 70_000, 10
+N_MEMBERS, N_ROWS, N_CLUSTERS, N_LATENTS = 15, 70_000, 10, 50
 
 
 def load_images(path, scale):
@@ -119,45 +123,61 @@ def plain_epoch(X, precision, device):
         return min([timed(lambda: train_plain([member], rows, plan, device), device) for _ in range(3)][1:])
 
 
-def convolve_by_windows(x, layer):
-    """What a `MemberConv2d` of stride 2 computes: a copy of windows, which are views of x, and a batched product."""
-    kind, n_members, n_in = x.device.type, layer.n_members, layer.weight.shape[1]
-    if torch.is_autocast_enabled(kind):
-        x = x.to(torch.get_autocast_dtype(kind))  # before the copy, which then moves half the bytes
-    views = F.pad(x, (1, 1, 1, 1)).unfold(2, 3, 2).unfold(3, 3, 2)  # (B, K * in, h, w, 3, 3)
-    n_rows, _, height, width = views.shape[:4]
-    windows = views.unflatten(1, (n_members, n_in)).permute(1, 0, 3, 4, 2, 5, 6).reshape(n_members, -1, 9 * n_in)
-    weight = layer.weight.view(n_members, -1, 9 * n_in)
-    maps = torch.bmm(windows, weight.transpose(1, 2)).unflatten(1, (n_rows, height, width))  # (K, B, h, w, out)
-    return maps.permute(1, 0, 4, 2, 3).flatten(1, 2) + layer.bias[:, None, None]
-
-
-def forward_and_back(convolve, *arguments):
-    with torch.autocast(arguments[0].device.type, torch.bfloat16):
-        convolve(*arguments).float().square().sum().backward()
+def forward_and_back(way, x, layer):
+    with torch.autocast(x.device.type, torch.bfloat16):
+        way(x, layer.weight, layer.bias).float().square().sum().backward()
 
 
 def convolution_table(n_members, batch_size, device):
-    """Milliseconds of one convolution a stage, forward and back, in two ways that give the same."""
-    n_times = 10 if device.type == "cuda" else 1
+    """Milliseconds of each convolution of a network, forward and back, in two ways that give the same."""
     for n_in, n_out, size in ((1, 32, 28), (32, 64, 14), (64, 128, 7)):
-        what = f"convolution {n_in} to {n_out} on {size} x {size}, {n_members} x {batch_size}, bfloat16"
-        with a_row_may_fail(what):
-            figures = convolution_row(n_members, batch_size, n_in, n_out, size, n_times, device)
-            print(f"| {what} | {figures} |", flush=True)
+        generators = [torch.Generator().manual_seed(i) for i in range(n_members)]
+        down = MemberConv2d(n_in, n_out, 2, generators), n_in, size
+        up = MemberConvTranspose2d(n_out, n_in, (size, size), generators), n_out, (size + 1) // 2
+        for kind, (layer, n_channels, side) in {"down": down, "up": up}.items():
+            what = f"convolution {kind}, {n_in} x {size} x {size}, {n_members} x {batch_size}, bfloat16"
+            with a_row_may_fail(what):
+                x = torch.randn(batch_size, n_members * n_channels, side, side, device=device)
+                print(f"| {what} | {convolution_row(layer.to(device), x, device)} |", flush=True)
 
 
-def convolution_row(n_members, batch_size, n_in, n_out, size, n_times, device):
+def convolution_row(layer, x, device):
     """Milliseconds of one layer in either way, as cells of a row."""
-    layer = MemberConv2d(n_in, n_out, 2, [torch.Generator().manual_seed(i) for i in range(n_members)]).to(device)
-    x = torch.randn(batch_size, n_members * n_in, size, size, device=device)
     x = x.contiguous(memory_format=torch.channels_last).requires_grad_()
-    torch.testing.assert_close(layer(x), convolve_by_windows(x, layer), rtol=1e-2, atol=1e-2)  # TF32 may round
-    ways = {"grouped": (layer, x), "by windows": (convolve_by_windows, x, layer)}
-    seconds = {
-        name: min(timed(partial(forward_and_back, *way), device) for _ in range(n_times)) for name, way in ways.items()
+    ways = {"grouped": layer.grouped, "by windows": layer.by_windows}
+    maps = [way(x, layer.weight, layer.bias) for way in ways.values()]
+    torch.testing.assert_close(*maps, rtol=1e-2, atol=1e-2)  # TF32 may round
+    n_times = 10 if device.type == "cuda" else 1
+    seconds = [
+        min(timed(partial(forward_and_back, way, x, layer), device) for _ in range(n_times)) for way in ways.values()
+    ]
+    cells = [f"{name} {1000 * of_one:.2f} ms" for name, of_one in zip(ways, seconds, strict=True)]
+    with torch.autocast(device.type, torch.bfloat16):
+        return " | ".join(cells) + f"; a fit takes {way_to_convolve(layer, x).__name__}"
+
+
+def spaces_table(n_rows, n_spaces, device):
+    """Seconds of UMAP of spaces at once, and one after the other."""
+    spaces = [Space(make_latents(n_rows, seed), min(30, n_rows - 1), seed) for seed in range(n_spaces)]
+    settings = {"n_components": 2, "min_dist": 0.0, "n_epochs": N_EPOCHS, "device": device}
+    what, found = f"UMAP in torch of {n_spaces} x {n_rows} x {N_LATENTS}", []
+    n_jobs = torch.get_num_threads()
+    ways = {
+        "all at once": lambda: found.append(embed_together(spaces, **settings, n_jobs=n_jobs)),
+        "one by one": lambda: found.append([embed_together([space], **settings)[0] for space in spaces]),
     }
-    return " | ".join(f"{name} {1000 * of_one:.2f} ms" for name, of_one in seconds.items())
+    for name, way in ways.items():
+        with a_row_may_fail(f"{what}, {name}"):
+            forget_peak(device)
+            seconds = timed(way, device)
+            same = "" if len(found) < 2 else ("the same" if all(map(np.array_equal, *found)) else "OTHER EMBEDDINGS")
+            print(f"| {what}, {name} | {seconds:.2f} s | peak {peak_gib(device):.1f} GiB {same} |", flush=True)
+
+
+def make_latents(n_rows, seed):
+    random = np.random.default_rng(seed)
+    centers = random.normal(0, 10, (N_CLUSTERS, N_LATENTS))
+    return (centers[np.arange(n_rows) % N_CLUSTERS] + random.normal(0, 3, (n_rows, N_LATENTS))).astype(np.float32)
 
 
 def fit_table(images, classes, n_members, device, max_iter, epochs):
@@ -231,7 +251,7 @@ def main():
     parser.add_argument("--max-iter", type=int, default=8)
     parser.add_argument("--epochs", type=lambda text: text if text == "auto" else int(text), default="auto")
     parser.add_argument(
-        "--tables", default="1234", help="which of the four to make, e.g. 12; the fourth needs the third"
+        "--tables", default="12345", help="which of the five to make, e.g. 12; the fourth needs the third"
     )
     arguments = parser.parse_args()
     device = torch.device(arguments.device)
@@ -249,6 +269,8 @@ def main():
     if "4" in tables and models:
         with a_row_may_fail("the same by a plain pipeline"):
             plain_pipeline(images, n_members, device, models[-1])
+    if "5" in tables:
+        spaces_table(len(images), n_members + 1, device)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,12 @@ from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 
+import skspc.clusterers._umap
+import skspc.clusterers._umap_torch
 from skspc._constants import NOISE
 from skspc._method.labelling import cluster_spaces, label_embedding, reduce_space
 from skspc._method.parts import check_parts, count_parameter
+from skspc._runtime.seeding import derive_seed
 from skspc.clusterers import (
     HDBSCANCut,
     UMAPReducer,
@@ -338,3 +341,83 @@ def test_a_reducer_in_a_pipeline_is_given_the_device():
     reducer = make_pipeline(PCA(2), make_recorder(log, device="auto"))
     reduce_space(np.eye(3), reducer, 0, torch.device("meta"))
     assert log[0]["device"] == torch.device("meta")
+
+
+class Together(TransformerMixin, BaseEstimator):
+    """A reducer of several spaces at once, by adding its seed; or not, if it declines."""
+
+    asked: ClassVar = []
+
+    def __init__(self, declines=False, random_state=None, device="auto"):
+        self.declines, self.random_state, self.device = declines, random_state, device
+
+    def fit_transform(self, X, y=None):
+        self.asked.append("alone")
+        return X + self.random_state
+
+    @staticmethod
+    def _fit_transform_spaces(reducers, spaces, n_jobs):
+        if reducers[0].declines:
+            return None
+        Together.asked.append(str(reducers[0].device))
+        return [space + reducer.random_state for space, reducer in zip(spaces, reducers, strict=True)]
+
+
+class TogetherChanged(Together):
+    """It may do anything in ``fit_transform``."""
+
+
+def embeddings_by(reducer, device="cpu"):
+    Together.asked.clear()
+    settings = SimpleNamespace(clusterer=Scripted([0, 1]), reducer=reducer, concatenate=True, n_jobs=1, device=device)
+    return cluster_spaces(np.zeros((2, 2, 1)), 2, settings, 0)
+
+
+@pytest.mark.parametrize(
+    "reducer, asked",
+    [(Together(), ["cpu"]), (Together(declines=True), ["alone"] * 3), (TogetherChanged(), ["alone"] * 3)],
+    ids=["at once", "declines", "a child's"],
+)
+def test_a_reducer_that_can_reduces_all_spaces_at_once_each_by_its_own_seed(reducer, asked):
+    labellings, embeddings = embeddings_by(reducer)
+    assert Together.asked == asked
+    assert [labels.tolist() for labels in labellings.values()] == [[0, 1]] * 3
+    assert list(embeddings) == [0, 1, 2]
+    for i, embedding in embeddings.items():
+        assert np.unique(embedding).tolist() == [derive_seed(0, i)]
+
+
+def test_spaces_of_each_card_are_reduced_at_once(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    _, embeddings = embeddings_by(Together(), "cuda")
+    assert Together.asked == ["cuda:0", "cuda:1"]
+    assert [int(embedding[0, 0]) for embedding in embeddings.values()] == [derive_seed(0, i) for i in range(3)]
+
+
+def test_what_is_reduced_at_once_is_checked(monkeypatch):
+    monkeypatch.setattr(Together, "_fit_transform_spaces", staticmethod(lambda *args: [np.full((2, 1), np.nan)] * 3))
+    with pytest.raises(ValueError, match=r"reducer=.* returned values that are not finite"):
+        embeddings_by(Together())
+
+
+def test_umap_takes_one_space_at_a_time_but_on_cuda():
+    reducers = [UMAPReducer(engine="torch", device="cpu", random_state=seed) for seed in range(2)]
+    assert UMAPReducer._fit_transform_spaces(reducers, [np.zeros((9, 2))] * 2, 1) is None
+
+
+def test_umap_of_spaces_at_once_is_that_of_each(monkeypatch):
+    monkeypatch.setattr(skspc.clusterers._umap, "resolve_device", lambda device: SimpleNamespace(type="cuda"))
+    monkeypatch.setattr(
+        skspc.clusterers._umap_torch,
+        "embed_together",
+        lambda spaces, n_components, min_dist, n_epochs, device, n_jobs=1: [
+            np.full((len(space.X), n_components), space.seed + space.n_neighbors / 100) for space in spaces
+        ],
+    )
+    random = np.random.default_rng(0)
+    spaces = [random.normal(size=(n, 3)) for n in (30, 5, 12)]  # five are reduced by PCA
+    spaces.append(spaces[0][random.integers(30, size=50)])  # with duplicates
+    made = [UMAPReducer(rows_per_cluster=9, random_state=seed) for seed in range(4)]
+    at_once = UMAPReducer._fit_transform_spaces(made, spaces, 1)
+    for embedding, reducer, space in zip(at_once, made, spaces, strict=True):
+        assert np.array_equal(embedding, reducer.fit_transform(space))

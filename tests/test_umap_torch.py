@@ -9,15 +9,20 @@ from sklearn.neighbors import NearestNeighbors
 
 from skspc.clusterers import _umap_torch
 from skspc.clusterers._umap_torch import (
+    Graph,
+    Space,
     attraction,
+    batches_that_fit,
     curve,
     embed,
+    embed_together,
     exact_neighbors,
     fixed_point,
     floating_point,
     fuzzy_graph,
     initial_layout,
     layout,
+    make_graph,
     moves,
     nearest_neighbors,
     own_first,
@@ -376,9 +381,88 @@ def test_edges_have_as_many_turns_as_their_weights_say(graph, monkeypatch):
         return torch.zeros_like(embedding)
 
     monkeypatch.setattr(_umap_torch, "moves", count)
-    layout(embedding, heads, tails, weights, 1.9, 0.8, 100, torch.Generator().manual_seed(0))
+    layout([Graph(embedding, heads, tails, weights)], 1.9, 0.8, 100, [torch.Generator().manual_seed(0)])
     np.testing.assert_allclose(turns[heads, tails], 100 * weights, atol=3)
     assert turns.sum() == pytest.approx(100 * float(weights.sum()), rel=0.01)
+
+
+def three_spaces():
+    """Spaces of other sizes, neighbours, and so steps and turns."""
+    sizes = [(150, 12), (40, 5), (220, 20)]
+    return [Space(gaussian(n, 4, seed), k, seed) for seed, (n, k) in enumerate(sizes)]
+
+
+def lay_out(spaces, n_epochs):
+    """Lay out spaces at once, in float64, by which other roundings do not add up to anything."""
+    graphs = [make_graph(space, 2, n_epochs, torch.device("cpu")) for space in spaces]
+    graphs = [graph._replace(start=graph.start.double()) for graph in graphs]
+    return layout(graphs, 1.9, 0.8, n_epochs, [torch.Generator().manual_seed(space.seed) for space in spaces])
+
+
+@pytest.mark.parametrize("n_epochs", [1, 8])
+def test_spaces_laid_out_at_once_are_what_they_are_alone(n_epochs):
+    spaces = three_spaces()
+    for space, embedding in zip(spaces, lay_out(spaces, n_epochs), strict=True):
+        (alone,) = lay_out([space], n_epochs)
+        assert embedding.shape == (len(space.X), 2)
+        torch.testing.assert_close(embedding, alone, rtol=0, atol=1e-6)
+        (other,) = lay_out([space._replace(seed=9)], n_epochs)
+        assert (embedding - other).abs().max() > 1e-3
+
+
+def test_turns_and_draws_stay_within_a_space(monkeypatch):
+    spaces, seen = three_spaces(), []
+    of_row = torch.tensor(np.repeat(range(3), [len(space.X) for space in spaces]))
+
+    def keep(embedding, heads, tails, others, a, b):
+        seen.append((of_row[heads], of_row[tails], of_row[others]))
+        return torch.zeros_like(embedding)
+
+    monkeypatch.setattr(_umap_torch, "moves", keep)
+    lay_out(spaces, 2)
+    for of_heads, of_tails, of_others in seen:
+        assert torch.equal(of_heads, of_tails) and torch.equal(of_others, of_heads[:, None].expand(-1, 5))
+        assert set(of_heads.tolist()) == {0, 1, 2}
+
+
+def test_embeddings_made_at_once_are_as_good_and_in_order():
+    spaces = three_spaces()
+    for embedding, space in zip(embed_together(spaces, 2, 0.0, 100, "cpu", 2), spaces, strict=True):
+        alone = embed(space.X, space.n_neighbors, 2, 0.0, 100, space.seed, "cpu")
+        assert embedding.shape == alone.shape and embedding.dtype == alone.dtype == np.float32
+        found, expected = (trustworthiness(space.X, each, n_neighbors=5) for each in (embedding, alone))
+        assert found == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    "room, sizes", [(None, [4]), (1e9, [4]), (4.0, [4]), (3.9, [3, 1]), (2.0, [2, 2]), (1.0, [1] * 4), (0.0, [1] * 4)]
+)
+def test_as_many_spaces_at_once_as_half_of_the_memory_has_room_for(room, sizes):
+    spaces = [Space(np.zeros((100, 3)), 8, seed) for seed in range(4)]
+    of_one = _umap_torch._BYTES_FOR_EDGE * 2 * 100 * (8 + 2)
+    batches = batches_that_fit(spaces, 2, None if room is None else 2 * room * of_one)
+    assert [len(batch) for batch in batches] == sizes
+    assert [space.seed for batch in batches for space in batch] == [0, 1, 2, 3]
+
+
+def test_spaces_without_memory_to_lie_side_by_side_are_embedded_one_by_one(monkeypatch):
+    tried, place = [], _umap_torch._embed_on
+
+    def with_room_for_one(device, spaces, *settings):
+        tried.append((device.type, len(spaces)))
+        if len(spaces) > 1:
+            raise torch.cuda.OutOfMemoryError
+        return place(torch.device("cpu"), spaces, *settings)
+
+    monkeypatch.setattr(_umap_torch, "_embed_on", with_room_for_one)
+    monkeypatch.setattr(_umap_torch, "inference_device", torch.device)
+    monkeypatch.setattr(_umap_torch, "free_memory", lambda device: 2**40)
+    monkeypatch.setattr(_umap_torch, "release_memory", lambda device: None)
+    spaces = three_spaces()
+    embeddings = embed_together(spaces, 2, 0.0, 5, "cuda")
+    assert tried == [("cuda", 3), ("cuda", 1), ("cuda", 1), ("cuda", 1)]
+    for embedding, space in zip(embeddings, spaces, strict=True):
+        assert np.array_equal(embedding, embed(space.X, space.n_neighbors, 2, 0.0, 5, space.seed, "cpu"))
 
 
 # The embedding
@@ -472,7 +556,7 @@ def test_on_cuda_a_seed_gives_one_embedding_as_good_as_the_cpus(digits):
 def test_on_cuda_no_step_waits_for_the_device(graph):
     heads, tails, weights = (values.cuda() for values in graph)
     start = torch.zeros(150, 2, dtype=torch.float32, device="cuda")
-    ends_once = layout(start, heads, tails, weights, 1.9, 0.8, 1, torch.Generator("cuda"))
+    (ends_once,) = layout([Graph(start, heads, tails, weights)], 1.9, 0.8, 1, [torch.Generator("cuda")])
     before = torch.cuda.get_sync_debug_mode()
     torch.cuda.set_sync_debug_mode("error")
     try:

@@ -1,8 +1,8 @@
 """The labellings of a round: the clustering function psi of the paper on every latent space."""
 
 import warnings
-from collections import Counter
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from dataclasses import dataclass
 from itertools import cycle
 
 import numpy as np
@@ -57,14 +57,21 @@ def cluster_spaces(latents, n_clusters, settings, seed, diverged=(), embeddings=
     if settings.concatenate and len(spaces) > 1:
         spaces[len(latents)] = np.concatenate(list(spaces.values()), axis=1)
     seeds = {i: derive_seed(seed, i) for i in spaces}
-    if embeddings is not None:
-        spaces, settings = embeddings, replace(settings, reducer=None)
     devices = dict(zip(spaces, cycle(_devices(settings.device)), strict=False))
+    rows_per_cluster = None if n_clusters == AUTO else latents.shape[1] / n_clusters
     # The libraries' own threads are shared out like torch's: threads in threads wait for each other.
     with threads_shared(len(spaces), n_jobs=jobs_at_once(settings.n_jobs)) as n_workers, dependencies_quiet():
         run = Parallel(n_jobs=n_workers, prefer="threads")
+        if embeddings is None:
+            embeddings = reduce_together(spaces, settings.reducer, seeds, devices, rows_per_cluster, run)
+        reducer = settings.reducer
+        if embeddings is not None:
+            spaces, reducer = embeddings, None
         found = run(
-            delayed(_reduce_and_label)((spaces[i],), settings, devices[i], n_clusters, seeds[i]) for i in spaces
+            delayed(_reduce_and_label)(
+                (spaces[i],), reducer, rows_per_cluster, devices[i], settings.clusterer, n_clusters, seeds[i]
+            )
+            for i in spaces
         )
         labellings = [labels for _, labels in found]
         if n_clusters == AUTO and count_parameter(settings.clusterer) is not None:
@@ -82,12 +89,38 @@ def _devices(device):
     return [device] if is_distributed() else training_devices(torch.device(device))
 
 
-def _reduce_and_label(space_in_tuple, settings, device, n_clusters, seed):
+def reduce_together(spaces, reducer, seeds, devices, rows_per_cluster, run):
+    """Reduce the spaces of each device at once: embeddings by space. None where one after the other is the way.
+
+    A reducer that can has, in its own class (a parent's would pass over what the class changes), a static method
+    ``_fit_transform_spaces(reducers, spaces, n_jobs)``, which takes a copy for each space, set up as in `reduce_space`,
+    and returns a list of embeddings, or None.
+    """
+    if "_fit_transform_spaces" not in vars(type(reducer)) or is_distributed():
+        return None
+    of_devices = defaultdict(list)
+    for space, device in devices.items():
+        of_devices[device].append(space)
+    n_jobs = max(1, run.n_jobs // len(of_devices))
+
+    def reduce_those(which, device):
+        reducers = [copy_reducer(reducer, seeds[i], device, rows_per_cluster) for i in which]
+        return reducers[0]._fit_transform_spaces(reducers, [spaces[i] for i in which], n_jobs)
+
+    found: dict[int, np.ndarray] = {}
+    made = run(delayed(reduce_those)(which, device) for device, which in of_devices.items())
+    for which, embeddings in zip(of_devices.values(), made, strict=True):
+        if embeddings is None:
+            return None
+        found |= {i: checked_embedding(each, spaces[i], reducer) for i, each in zip(which, embeddings, strict=True)}
+    return {i: found[i] for i in spaces}
+
+
+def _reduce_and_label(space_in_tuple, reducer, rows_per_cluster, device, clusterer, n_clusters, seed):
     """Reduce and label one space, which comes in a tuple: see `skspc._runtime.jobs.run_elsewhere`."""
     (space,) = space_in_tuple
-    rows_per_cluster = None if n_clusters == AUTO else len(space) / n_clusters
-    embedding = reduce_space(space, settings.reducer, seed, device, rows_per_cluster)
-    return embedding, label_embedding(embedding, settings.clusterer, n_clusters, seed)
+    embedding = reduce_space(space, reducer, seed, device, rows_per_cluster)
+    return embedding, label_embedding(embedding, clusterer, n_clusters, seed)
 
 
 def _label(embedding_in_tuple, clusterer, n_clusters, seed):
@@ -103,7 +136,12 @@ def reduce_space(space, reducer, seed, device, rows_per_cluster=None):
     """
     if reducer is None:
         return space
-    embedding = np.asarray(copy_reducer(reducer, seed, device, rows_per_cluster).fit_transform(space))
+    return checked_embedding(copy_reducer(reducer, seed, device, rows_per_cluster).fit_transform(space), space, reducer)
+
+
+def checked_embedding(embedding, space, reducer):
+    """What a reducer made of a space, as an array: (N, d), of finite numbers, or a ValueError."""
+    embedding = np.asarray(embedding)
     if embedding.ndim != 2 or len(embedding) != len(space) or not np.issubdtype(embedding.dtype, np.number):
         raise ValueError(
             f"reducer={reducer!r} made an array of shape {embedding.shape} and type {embedding.dtype} of {len(space)} "

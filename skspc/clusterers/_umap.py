@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
@@ -136,20 +137,51 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         if len(X) < _MIN_ROWS:
             n_components = min(self.n_components, *X.shape)
             return cast(Embedding, PCA(n_components, svd_solver="full").fit_transform(X))
-        X = np.ascontiguousarray(X, dtype=np.float32)
-        device = resolve_device(self.device)
-        auto = self.n_neighbors == "auto"
-        n_neighbors = default_n_neighbors(len(X), self.rows_per_cluster) if auto else self.n_neighbors
+        device, space = resolve_device(self.device), self._as_space(X)
         settings = {
-            "n_neighbors": min(n_neighbors, len(X) - 1),
+            "n_neighbors": space.n_neighbors,
             "n_components": self.n_components,
             "min_dist": self.min_dist,
             "n_epochs": self.n_epochs,
-            "seed": draw_seed(self.random_state),
+            "seed": space.seed,
         }
         if self.engine == "torch" or (self.engine == "auto" and device.type == "cuda"):
-            return cast(Embedding, _umap_torch.embed(X, **settings, device=device))
-        return cast(Embedding, _umap_learn.embed(X, **settings))
+            return cast(Embedding, _umap_torch.embed(space.X, **settings, device=device))
+        return cast(Embedding, _umap_learn.embed(space.X, **settings))
+
+    def _as_space(self, X: NDArray[Any]) -> _umap_torch.Space:
+        """Distinct rows, 8 or more, as the engines take them."""
+        n_neighbors = self.n_neighbors
+        if n_neighbors == "auto":
+            n_neighbors = default_n_neighbors(len(X), self.rows_per_cluster)
+        rows = np.ascontiguousarray(X, dtype=np.float32)
+        return _umap_torch.Space(rows, min(n_neighbors, len(X) - 1), draw_seed(self.random_state))
+
+    @staticmethod
+    def _fit_transform_spaces(
+        reducers: Sequence[UMAPReducer], spaces: Sequence[NDArray[Any]], n_jobs: int
+    ) -> list[Embedding] | None:
+        """Embed spaces at once, each by a reducer of its own, which are alike but for their seeds; None but on CUDA."""
+        alike = reducers[0]
+        device = resolve_device(alike.device)
+        if device.type != "cuda" or alike.engine == "umap-learn":
+            return None
+        distinct = [distinct_rows(np.asarray(X)) for X in spaces]
+        rows = [np.asarray(X)[first] for X, (first, _) in zip(spaces, distinct, strict=True)]
+        many = [i for i, X in enumerate(rows) if len(X) >= _MIN_ROWS]
+        found = _umap_torch.embed_together(
+            [reducers[i]._as_space(rows[i]) for i in many],
+            alike.n_components,
+            alike.min_dist,
+            alike.n_epochs,
+            device,
+            n_jobs,
+        )
+        embeddings = dict(zip(many, found, strict=True))
+        return [
+            (embeddings[i] if i in embeddings else reducers[i]._embed(rows[i]))[inverse]
+            for i, (_, inverse) in enumerate(distinct)
+        ]
 
     def fit_transform(self, X: ArrayLike, y: object = None) -> Embedding:
         """Embed X.

@@ -7,7 +7,7 @@ McInnes, Healy & Melville (2018), "UMAP: Uniform Manifold Approximation and Proj
 
 import math
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from scipy.sparse.linalg import ArpackError, eigsh
 
 from .._runtime.arrays import to_numpy
 from .._runtime.devices import inference_device
+from .._runtime.jobs import map_side_by_side
 from .._runtime.memory import alone_on, free_memory, is_out_of_memory, release_memory
 from .._runtime.modes import float32_as_it_is
 from .._runtime.steps import recorded_on_cuda
@@ -27,6 +28,8 @@ from ._kernels import KERNELS_LOCK
 MAX_EXACT_ROWS = 100_000  # above, neighbours are pynndescent's
 CHUNK_VALUES = {"cuda": 2**28, "cpu": 2**20}  # distances held at once: 2 GiB, 8 MiB
 _BYTES_FOR_VALUE = 48  # of free memory, for a distance: three of them in float64, and as much left for others
+_GRAPHS_SHARE = 0.5  # of free memory, for the graphs that are laid out at once
+_BYTES_FOR_EDGE = 80  # of these: two ends and a weight, twice, and as much while they are put together
 NEGATIVES = 5  # rows that a sampled edge's head is pushed off
 _BISECTIONS = 64
 _MIN_KEPT_EPOCHS = 200  # fewer epochs keep no fewer edges
@@ -39,42 +42,99 @@ _FIXED_POINT = 2.0**32  # integers to one: 2**31 in sum is room enough, and a st
 _GOLDEN_SECTION = (math.sqrt(5) - 1) / 2
 
 
-def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed, device):
-    """Embed rows X (N, m), at least 8, by UMAP: (N, n_components), float32.
+class Space(NamedTuple):
+    """Rows to embed (N, m), at least 8; from 2 to N - 1 neighbours of each, a row the first of its own; a seed."""
 
-    A row counts as the first of its own neighbours, which are from 2 to N - 1; min_dist is from 0 to 1, the spread. The
-    CPU stands in for a device without float64 (MPS).
+    X: Any
+    n_neighbors: int
+    seed: int
+
+
+class Graph(NamedTuple):
+    """A space's graph of neighbours, edges (E,) with their weights, and where its rows start (N, n_components)."""
+
+    start: torch.Tensor
+    heads: torch.Tensor
+    tails: torch.Tensor
+    weights: torch.Tensor
+
+
+def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed, device):
+    """Embed the rows of one `Space` by UMAP: (N, n_components), float32. See `embed_together`."""
+    return embed_together([Space(X, n_neighbors, seed)], n_components, min_dist, n_epochs, device)[0]
+
+
+def embed_together(spaces, n_components, min_dist, n_epochs, device, n_jobs=1):
+    """Embed spaces by UMAP, each as it is alone (see `layout`): a list of arrays (N, n_components), float32.
+
+    min_dist is from 0 to 1, the spread. The CPU stands in for a device without float64 (MPS). ``n_jobs`` spaces are
+    prepared at once.
 
     Memory: two or three times the distances held at once (``CHUNK_VALUES``, less where less is free), or, if that is
     more, some 200 bytes for each of 2 N n_neighbors edges: 840 MB for 70 000 rows with 30 neighbours. One thread at a
-    time takes it of a card; where it is lacking all the same, the CPU goes on, with a RuntimeWarning.
+    time takes it of a card. Beside it are the graphs of the spaces that are laid out at once, as many as half of what
+    is free has room for. Where it is lacking all the same, a space is embedded by itself, and then on the CPU, with a
+    RuntimeWarning.
     """
-    device, settings = inference_device(device), (n_neighbors, n_components, min_dist, n_epochs, seed)
+    device, settings = inference_device(device), (n_components, min_dist, n_epochs)
+    batches = batches_that_fit(spaces, n_components, free_memory(device))
+    return [embedding for batch in batches for embedding in _embed_in_memory(device, batch, settings, n_jobs)]
+
+
+def batches_that_fit(spaces, n_components, free):
+    """Split spaces into lists to be laid out at once, in half of the bytes that are free; None has no end."""
+    room = math.inf if free is None else _GRAPHS_SHARE * free
+    batches: list[list[Space]] = []
+    left = 0.0
+    for space in spaces:
+        n_bytes = _BYTES_FOR_EDGE * 2 * len(space.X) * (space.n_neighbors + n_components)
+        if not batches or n_bytes > left:
+            batches.append([])
+            left = room
+        batches[-1].append(space)
+        left -= n_bytes
+    return batches
+
+
+def _embed_in_memory(device, spaces, settings, n_jobs):
+    """Embed spaces at once; where memory runs out, one by one, and one alone on the CPU."""
     try:
-        return _embed_on(device, X, *settings)
+        return _embed_on(device, spaces, n_jobs, *settings)
     except RuntimeError as error:
         if device.type == "cpu" or not is_out_of_memory(error):
             raise
     release_memory(device)
+    if len(spaces) > 1:
+        return [embedding for space in spaces for embedding in _embed_in_memory(device, [space], settings, 1)]
     warnings.warn(
-        f"{device} had too little memory for UMAP of {len(X)} rows; it goes on on the CPU, which takes longer.",
+        f"{device} had too little memory for UMAP of {len(spaces[0].X)} rows; it goes on on the CPU, which "
+        "takes longer.",
         RuntimeWarning,
-        stacklevel=2,
+        stacklevel=3,
     )
-    return _embed_on(torch.device("cpu"), X, *settings)
+    return _embed_on(torch.device("cpu"), spaces, 1, *settings)
 
 
-def _embed_on(device, X, n_neighbors, n_components, min_dist, n_epochs, seed):
-    rows = torch.as_tensor(np.asarray(X, dtype=np.float64), device=device)
+def _embed_on(device, spaces, n_jobs, n_components, min_dist, n_epochs):
+    def prepare(space):
+        return make_graph(space, n_components, n_epochs, device)
+
+    graphs = [prepare(spaces[0])] if len(spaces) == 1 else map_side_by_side(prepare, spaces, None, n_jobs)
+    generators = [torch.Generator(device).manual_seed(space.seed) for space in spaces]
+    a, b = curve(min_dist)
+    return [to_numpy(embedding) for embedding in layout(graphs, a, b, n_epochs, generators)]
+
+
+def make_graph(space, n_components, n_epochs, device):
+    """Make the graph of a space's rows, without edges too weak for a turn, and their start, on a device."""
+    rows = torch.as_tensor(np.asarray(space.X, dtype=np.float64), device=device)
     with alone_on(device):
-        heads, tails, weights = fuzzy_graph(*nearest_neighbors(rows, n_neighbors, seed))
+        heads, tails, weights = fuzzy_graph(*nearest_neighbors(rows, space.n_neighbors, space.seed))
         kept = weights * max(n_epochs, _MIN_KEPT_EPOCHS) >= 1  # the others would have less than one turn
         heads, tails, weights = heads[kept], tails[kept], weights[kept]
     graph = coo_array((to_numpy(weights), (to_numpy(heads), to_numpy(tails))), shape=(len(rows), len(rows))).tocsr()
-    start = torch.as_tensor(initial_layout(graph, n_components, np.random.default_rng(seed)), device=device)
-    a, b = curve(min_dist)
-    generator = torch.Generator(device).manual_seed(seed)
-    return to_numpy(layout(start, heads, tails, weights, a, b, n_epochs, generator))
+    start = initial_layout(graph, n_components, np.random.default_rng(space.seed))
+    return Graph(torch.as_tensor(start, device=device), heads, tails, weights)
 
 
 def nearest_neighbors(X, n_neighbors, seed):
@@ -250,37 +310,69 @@ def spectral_layout(graph, n_components, rng):
     return vectors / np.abs(vectors).max()
 
 
-def layout(embedding, heads, tails, weights, a, b, n_epochs, generator):
-    """Move rows (N, n_components), float32, along sampled edges and off sampled rows (Algorithm 5).
+def layout(graphs, a, b, n_epochs, generators):
+    """Move the rows of graphs along sampled edges and off sampled rows (Algorithm 5): a list of (N, n_components).
 
     An edge of weight w has w turns an epoch. The paper takes turn after turn; here, the turns of a step are taken at
-    once, and so that rows with many edges do not overshoot, a step has half as many turns as there are rows. Edges are
-    heads, tails and weights (E,); all tensors and the generator are on one device.
+    once, and so that rows with many edges do not overshoot, a step has half as many turns as there are rows. Each graph
+    has a generator, all on one device. They lie side by side as one, and a step of all is one of each, with the turns
+    and draws that it has alone; those that end before the last one rest at a rate of 0. So a graph is laid out as it is
+    alone, but for the CPU's vectors, which round by where a value stands.
     """
-    n_rows = len(embedding)
-    ends = floating_point(fixed_point(weights).cumsum(0))  # (E,)
-    turns = float(ends[-1])  # in an epoch
-    steps_per_epoch = max(1, round(turns / (_HEADS * n_rows)))
-    n_steps = n_epochs * steps_per_epoch
-    n_turns = int(turns / steps_per_epoch)  # in a step
-    embedding, places = embedding.clone(), torch.arange(n_turns, dtype=torch.float64, device=embedding.device)
+    device = graphs[0].start.device
+    n_rows, n_edges = [len(graph.start) for graph in graphs], [len(graph.heads) for graph in graphs]
+    first_rows = np.cumsum([0, *n_rows[:-1]]).tolist()
+    heads, tails = (
+        torch.cat([getattr(graph, name) + first for graph, first in zip(graphs, first_rows, strict=True)])
+        for name in ("heads", "tails")
+    )
+    embedding, ends = torch.cat([graph.start for graph in graphs]), fixed_point(torch.cat([g.weights for g in graphs]))
+    ends = ends.cumsum(
+        0
+    )  # (E,): the edges lie end to end, as long as their weights; as integers, which have no rounding
+    last_ends: Any = to_numpy(ends[torch.as_tensor(np.cumsum(n_edges) - 1, device=device)])
+    first_ends = np.concatenate([[0], last_ends[:-1]])
+    plan = [plan_turns(of_one / _FIXED_POINT, n) for of_one, n in zip(last_ends - first_ends, n_rows, strict=True)]
+    n_steps, n_turns, spacing = (np.array(values) for values in zip(*plan, strict=True))
+    of_turn = torch.as_tensor(np.repeat(np.arange(len(graphs)), n_turns), device=device)
+    of_row = torch.as_tensor(np.repeat(np.arange(len(graphs)), n_rows), device=device)
+    places = torch.cat([torch.arange(n, dtype=torch.float64, device=device) for n in n_turns])
+    spacing_of, begin_of = (torch.as_tensor(values, device=device)[of_turn] for values in (spacing, first_ends))
 
     def move(when, generators):
-        # The edges lie end to end, as long as their weights, and turns fall on them at even spaces, wider than an edge.
-        # Shifted by golden sections, an edge's turns are evenly spaced in time too, with nothing to keep for an edge
-        # and, as their number is known, no wait for the device.
-        shift, rate = when
-        edges = torch.searchsorted(ends, (places + shift) * (turns / n_turns), right=True)
-        others = torch.randint(n_rows, (n_turns, NEGATIVES), generator=generators[0], device=embedding.device)
-        embedding.add_(rate * moves(embedding, heads[edges], tails[edges], others, a, b))
+        # Turns fall on the edges at even spaces, wider than an edge. Shifted by golden sections, an edge's turns are
+        # evenly spaced in time too, with nothing to keep for an edge and, as their number is known, no wait for the
+        # device.
+        shift, rates = when
+        reached = begin_of + ((places + shift) * spacing_of * _FIXED_POINT).floor().to(torch.int64)
+        edges = torch.searchsorted(ends, reached, right=True)
+        others = torch.cat(
+            [
+                first + torch.randint(n, (int(n_of_step), NEGATIVES), generator=generator, device=device)
+                for first, n, n_of_step, generator in zip(first_rows, n_rows, n_turns, generators, strict=True)
+            ]
+        )
+        embedding.add_(rates[of_row, None] * moves(embedding, heads[edges], tails[edges], others, a, b))
 
-    times: Any = [(step * _GOLDEN_SECTION % 1, 1 - step / n_steps) for step in range(n_steps)]
-    if embedding.device.type == "cuda":  # a recorded step takes no numbers
-        times = torch.as_tensor(np.array(times), device=embedding.device)
-    step = recorded_on_cuda(move, [generator])
-    for when in times:
+    step = recorded_on_cuda(move, generators)
+    for when in zip(*times_of_steps(n_epochs * n_steps, device), strict=True):
         step(*when)
-    return embedding
+    return embedding.split(n_rows)
+
+
+def plan_turns(turns, n_rows):
+    """Of the turns that all edges have in an epoch: its steps, the turns of a step, and the space between these."""
+    n_steps = max(1, round(turns / (_HEADS * n_rows)))
+    n_of_step = int(turns / n_steps)
+    return n_steps, n_of_step, turns / n_of_step
+
+
+def times_of_steps(n_steps, device):
+    """Shifts, and rates of graphs that have so many steps (S,): tensors, as a recorded step takes no numbers."""
+    steps = np.arange(max(n_steps))
+    rates = np.clip(1 - steps[:, None] / n_steps, 0, None)  # (steps, S)
+    shifts = torch.as_tensor(steps * _GOLDEN_SECTION % 1, dtype=torch.float64, device=device)
+    return shifts, torch.as_tensor(rates, dtype=torch.float32, device=device)
 
 
 def moves(embedding, heads, tails, others, a, b):

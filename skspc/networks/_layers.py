@@ -1,10 +1,11 @@
 """Layers batched over ensemble members: K copies side by side, each with weights and batches of its own.
 
 Vectors travel as (K, B, F). Images travel as (B, K*C, H, W), channels grouped by member, so that one grouped
-convolution serves all members. Every member's weights are drawn from that member's generator alone, and what a layer
-computes of a member on the CPU is bitwise the same whichever members stand beside it. For that, matrices begin at whole
-blocks of memory, by which MKL's sums go. Where a member's channels fill no whole blocks, of which torch and oneDNN
-compute the rest in another way, members are convolved one after the other, and normalised with channels that fill up.
+convolution serves all members; on CUDA maybe a product of windows, as `_choice` tells. Every member's weights are drawn
+from that member's generator alone, and what a layer computes of a member on the CPU is bitwise the same whichever
+members stand beside it. For that, matrices begin at whole blocks of memory, by which MKL's sums go. Where a member's
+channels fill no whole blocks, of which torch and oneDNN compute the rest in another way, members are convolved one
+after the other, and normalised with channels that fill up.
 """
 
 import math
@@ -13,6 +14,9 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+from ._choice import way_to_convolve
+from ._windows import convolve_by_windows, convolve_transposed_by_windows
 
 BLOCK = 16  # values of float32 in 64 bytes: the widest vector of a CPU, and the alignment that MKL asks for
 
@@ -109,7 +113,17 @@ class MemberConv2d(nn.Module):
         self.bias = nn.Parameter(_uniform(generators, (n_out,), 9 * n_in).flatten())
 
     def forward(self, x):
-        return convolve(partial(F.conv2d, stride=self.stride, padding=1), x, self.weight, self.bias, self.n_members)
+        return way_to_convolve(self, x)(x, self.weight, self.bias)
+
+    @property
+    def geometry(self):
+        return self.stride
+
+    def grouped(self, x, weight, bias):
+        return convolve(partial(F.conv2d, stride=self.stride, padding=1), x, weight, bias, self.n_members)
+
+    def by_windows(self, x, weight, bias):
+        return convolve_by_windows(x, weight, bias, self.n_members, self.stride)
 
 
 class MemberConvTranspose2d(nn.Module):
@@ -128,8 +142,18 @@ class MemberConvTranspose2d(nn.Module):
         self.bias = nn.Parameter(_uniform(generators, (n_out,), fan_in).flatten())
 
     def forward(self, x):
+        return way_to_convolve(self, x)(x, self.weight, self.bias)
+
+    @property
+    def geometry(self):
+        return self.output_padding
+
+    def grouped(self, x, weight, bias):
         convolution = partial(F.conv_transpose2d, stride=2, padding=1, output_padding=self.output_padding)
-        return convolve(convolution, x, self.weight, self.bias, self.n_members)
+        return convolve(convolution, x, weight, bias, self.n_members)
+
+    def by_windows(self, x, weight, bias):
+        return convolve_transposed_by_windows(x, weight, bias, self.n_members, self.output_padding)
 
 
 def convolve(convolution, x, weight, bias, n_members):

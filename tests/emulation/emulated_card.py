@@ -7,6 +7,7 @@ races or speed.
 """
 
 import threading
+import time
 from contextlib import contextmanager
 
 import torch
@@ -291,6 +292,34 @@ class Stream:
             raise Wrong("a stream waits in a recording")
 
 
+class Event:
+    """A time on a card, which here is the CPU's."""
+
+    def __init__(self, enable_timing=False):
+        self.time = None
+
+    def record(self):
+        self.refuse_in_recording()
+        self.time = time.perf_counter()
+
+    def synchronize(self):
+        self.refuse_in_recording()
+
+    def elapsed_time(self, end):
+        self.refuse_in_recording()
+        return 1000 * (end.time - self.time)
+
+    @staticmethod
+    def refuse_in_recording():
+        if is_recording():
+            raise Wrong("a clock in a recording")
+
+
+def is_recording():
+    """Whether this thread records a graph."""
+    return any(thread == threading.get_ident() for thread, _ in Log.recordings)
+
+
 class OfThread(threading.local):
     def __init__(self):
         self.streams, self.device = {}, 0
@@ -371,9 +400,10 @@ def install(n_cards=2, free=80 * 2**30):
     }
     for name, value in told.items():
         setattr(torch.cuda, name, lambda *args, value=value, **kwargs: value)
-    torch.cuda.current_device = lambda: of_thread.device
+    torch.cuda.current_device, torch.cuda.is_current_stream_capturing = lambda: of_thread.device, is_recording
     torch.cuda.Stream, torch.cuda.stream, torch.cuda.current_stream = Stream, in_stream, current_stream
     torch.cuda.device, torch.cuda.CUDAGraph, torch.cuda.graph = on_device, Graph, recording
+    torch.cuda.Event = Event
     make, start = torch.sparse_coo_tensor, threading.Thread.run
 
     def sparse_coo_tensor(indices, values, size, **kwargs):

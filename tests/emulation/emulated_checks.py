@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 import warnings
+from itertools import product
 
 if __name__ == "__main__":
     ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
@@ -28,14 +29,15 @@ import skspc._spc
 from skspc import SPCClustering
 from skspc._ensemble.ensemble import Ensemble
 from skspc._ensemble.group import ROWS_PER_CHUNK
-from skspc._method.objectives import cross_entropy
+from skspc._ensemble.plan import TrainingPlan
+from skspc._method.objectives import Reconstruction, cross_entropy
 from skspc._runtime.devices import resolve_device
 from skspc._runtime.modes import ordinary_torch_modes
 from skspc._runtime.steps import CudaRecorder, RecordedStep, recorded_on_cuda
 from skspc.augmentations import AffineAugmentation, lower_median
 from skspc.clusterers import UMAPReducer
-from skspc.clusterers._umap_torch import embed
-from skspc.networks import ConvNetwork, MLPNetwork
+from skspc.clusterers._umap_torch import Space, embed, embed_together
+from skspc.networks import ConvNetwork, MLPNetwork, _choice
 
 CPU, CARD, OTHER = torch.device("cpu"), torch.device("cuda", 0), torch.device("cuda", 1)
 VECTORS = MLPNetwork(latent_size=3, hidden=(8,)), (5,)
@@ -90,6 +92,53 @@ def check_images_train():
 
 def check_images_train_in_bfloat16():
     train_alike(*IMAGES, precision=torch.bfloat16, augmentation=AffineAugmentation(), rtol=1e-2)
+
+
+@contextlib.contextmanager
+def ways_to_convolve(**replaced):
+    """Nothing is known of ways to convolve yet, and functions that choose one are replaced."""
+    plain, known = {name: getattr(_choice, name) for name in replaced}, dict(_choice._by_windows)
+    _choice._by_windows.clear()
+    vars(_choice).update(replaced)
+    try:
+        yield
+    finally:
+        vars(_choice).update(plain)
+        _choice._by_windows.clear()
+        _choice._by_windows.update(known)
+
+
+def check_images_train_in_either_way_to_convolve():
+    X = np.random.default_rng(0).uniform(-1, 1, (24, 1, 9, 8)).astype(np.float32)
+
+    def pretrain(device, precision):
+        network = ConvNetwork(latent_size=3, channels=(4, 6), convolutions_per_stage=2)
+        ensemble = Ensemble(network, X.shape[1:], 0, 2, device, precision=precision)
+        return [ensemble.train(Reconstruction(X), TrainingPlan(2, 6, 1e-2))]
+
+    for by_windows, (precision, rtol) in product((True, False), ((torch.float32, 2e-5), (torch.bfloat16, 2e-3))):
+        found, n_operations = [], len(Log.names)
+        with ways_to_convolve(measured=lambda layer, x, way=by_windows: way):
+            replays = count_replays(lambda to=precision, found=found: found.extend(pretrain(CARD, to)))
+        assert replays == 5
+        assert ("convolution" in Log.names[n_operations:]) != by_windows
+        equal_losses(found, pretrain(CPU, precision), rtol)
+
+
+def check_ways_to_convolve_are_timed_once_a_shape_and_before_a_recording():
+    plain, timed = _choice._milliseconds, []
+
+    def seen(way, arguments):
+        milliseconds = plain(way, arguments)
+        timed.append((way.__name__, *[tensor.shape for tensor in arguments], torch.is_grad_enabled(), milliseconds))
+        return milliseconds
+
+    with ways_to_convolve(_milliseconds=seen):
+        train(*IMAGES, device=CARD)
+        n_times = len(timed)
+        train(*IMAGES, device=CARD)
+    assert len(timed) == n_times == len({each[:-1] for each in timed}) == 2 * len({each[1:-1] for each in timed}) > 0
+    assert all(0 < each[-1] < np.inf for each in timed)
 
 
 def check_two_cards_are_sent_rows_too_many_for_either_without_a_wait():
@@ -192,6 +241,18 @@ def check_umap_is_the_cpus_and_recorded():
     replays = count_replays(lambda: embeddings.append(embed(X, **UMAP, device=OTHER)))
     np.testing.assert_allclose(embeddings[0], embed(X, **UMAP, device=CPU), atol=1e-4)
     assert replays > 10
+
+
+def check_umap_of_spaces_at_once_is_that_of_each_in_as_many_steps_as_the_longest():
+    spaces, settings, found = [Space(blobs(90), 12, 0), Space(blobs(40), 5, 1)], (2, 0.0, 1), []
+    replays = [
+        count_replays(lambda these=these: found.extend(embed_together(these, *settings, OTHER)))
+        for these in (spaces, spaces[:1], spaces[1:])
+    ]
+    assert replays[0] == max(replays[1:]) > 3 and replays[1] != replays[2]
+    for embedding, alone, space in zip(found[:2], found[2:], spaces, strict=True):
+        np.testing.assert_allclose(embedding, alone, atol=1e-3)
+        np.testing.assert_allclose(embedding, embed_together([space], *settings, CPU)[0], atol=1e-3)
 
 
 def check_umap_goes_on_on_the_cpu_where_memory_runs_out():
