@@ -4,6 +4,7 @@ import copy
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, Literal, TypeAlias
@@ -60,7 +61,7 @@ from ._method.representatives import rank_representatives
 from ._method.rounds import label_without_rounds, run_rounds
 from ._persistence.checkpoints import Checkpoints, checkpoint_key
 from ._persistence.model_files import load_model, save_model
-from ._runtime.arrays import distinct_rows
+from ._runtime.arrays import distinct_rows, to_numpy
 from ._runtime.devices import inference_device, resolve_device, resolve_precision
 from ._runtime.jobs import jobs_at_once, scattered
 from ._runtime.memory import release_memory
@@ -132,7 +133,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     ``scaling`` says. Equal rows are one row to the whole method, and share their label.
 
     Parameters stand in groups: what to find (up to ``augmentation``), how sure to be (up to ``max_samples``), how long
-    to train (up to ``tol``), the paper's switches (up to ``concatenate``), and the machine.
+    to train (up to ``tol``), the paper's switches (up to ``concatenate``), and the fit before and the machine.
 
     Parameters
     ----------
@@ -198,6 +199,10 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Rows that train by reconstruction during rounds: those without a pseudo-label (the paper), all, or none.
     concatenate : bool, default=True
         Whether all members' latents side by side make one more labelling (not with one member).
+    warm_start : bool, default=False
+        Whether `fit` goes on from the fit before, if there is one: members keep their weights instead of being
+        pretrained, rows are scaled as they were, and clusters keep their names. With ``known_labels`` of rows that were
+        asked about, and ``max_iter`` of 1 or 2, that takes a fraction of a fit.
     device : str or torch.device, default="auto"
         Where training computes. "auto" is CUDA where available, else the CPU. "cuda" deals the members to all CUDA
         devices, "cuda:0" names one.
@@ -292,6 +297,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "selection": [StrOptions({"agreed", "consensus", "own"})],
         "reconstruction": [StrOptions({"unagreed", "all", "none"})],
         "concatenate": ["boolean"],
+        "warm_start": ["boolean"],
         "device": [str, torch.device],
         "precision": [StrOptions({"auto", "float32", "bfloat16"})],
         "n_jobs": [
@@ -331,6 +337,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         selection: Literal["agreed", "consensus", "own"] = "agreed",
         reconstruction: Literal["unagreed", "all", "none"] = "all",
         concatenate: bool = True,
+        warm_start: bool = False,
         device: str | torch.device = "auto",
         precision: Literal["auto", "float32", "bfloat16"] = "auto",
         n_jobs: int | None = None,
@@ -358,6 +365,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.selection = selection
         self.reconstruction = reconstruction
         self.concatenate = concatenate
+        self.warm_start = warm_start
         self.device = device
         self.precision = precision
         self.n_jobs = n_jobs
@@ -443,10 +451,17 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         n_clusters = self._attainable_n_clusters(len(first))
         check_known_labels(known, len(X), n_clusters)  # there may be fewer now
         prior = NOTHING if known is None else Prior(known_of_distinct(known, inverse, len(first)))
-        trial._image_shape, trial._scaling = image_shape, self._fit_scaling(distinct, image_shape)
+        is_warm = self._goes_on()
+        if is_warm:
+            self._check_same_input(trial.n_features_in_, image_shape)
+            prior = replace(prior, earlier=self._probabilities(distinct).argmax(axis=1), losses=self._last_losses())
+        scaling = self._scaling if is_warm else self._fit_scaling(distinct, image_shape)
+        trial._image_shape, trial._scaling = image_shape, scaling
         settings = self._round_settings(len(first), rules, device)
         rows = trial._scaling.training_rows(distinct)
         ensemble = self._new_ensemble(network, rows, seed, device, settings.pretraining.batch_size, augmentation)
+        if is_warm:
+            self._pass_weights(ensemble)
         reporter = Reporter(self.verbose, self.max_iter, monitor, rows=inverse)
         with scattered(rows), reproducible(device), reporter:
             if n_clusters in (1, len(first)):
@@ -467,6 +482,32 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self._conclude(result, checkpoints)
         return self
 
+    def _goes_on(self) -> bool:
+        """Whether a fit starts from the weights of the one before, which were trained."""
+        return self.warm_start and hasattr(self, "_ensemble") and self.n_clusters_ > 1
+
+    def _check_same_input(self, n_features: int, image_shape: Shape) -> None:
+        if (n_features, image_shape) != (self.n_features_in_, self._image_shape):
+            raise ValueError(
+                f"warm_start=True goes on from a fit to {self.n_features_in_} features and images of shape "
+                f"{self._image_shape}, and X has {n_features} and {image_shape}. Pass such rows, or "
+                "set_params(warm_start=False)."
+            )
+
+    def _last_losses(self) -> dict[str, float]:
+        losses: dict[str, float] = self.history_[self.best_iter_]["losses"]
+        return losses
+
+    def _pass_weights(self, ensemble: Ensemble) -> None:
+        """Give a new ensemble the encoders and decoders of the one before; ValueError if they are others."""
+        old, new = self._ensemble.state()["autoencoder"], ensemble.state()["autoencoder"]
+        if {name: value.shape for name, value in old.items()} != {name: value.shape for name, value in new.items()}:
+            raise ValueError(
+                f"warm_start=True cannot go on with network={self.network!r} and n_estimators={self.n_estimators}: the "
+                "fit before had others. Leave them as they were, or set_params(warm_start=False)."
+            )
+        ensemble.load_state({"autoencoder": old})
+
     def _fit_scaling(self, rows: Array, image_shape: Shape) -> Scaling:
         if image_shape is None:
             found: Scaling = fit_vector_scaling(rows, (rows.shape[1],), self.scaling)
@@ -486,7 +527,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         parameters = {
             name: value for name, value in self.get_params(deep=False).items() if name not in changing_nothing
         }
-        circumstances = {
+        circumstances: dict[str, Any] = {
             "skspc": __version__,
             "image_shape": image_shape,
             "device": device.type,
@@ -494,6 +535,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         }
         if known is not None:
             circumstances["known_labels"] = known
+        if self._goes_on():
+            weights = self._ensemble.state()["autoencoder"]
+            circumstances["earlier"] = {name: to_numpy(value) for name, value in weights.items()}
         return Checkpoints(self.checkpoint, checkpoint_key(X, parameters, circumstances))
 
     def _store_predictions(self, distinct: Array, inverse: Array) -> None:

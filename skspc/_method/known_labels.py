@@ -1,6 +1,6 @@
 """Labels that are known of some rows: clusters take their names, rows among them their labels, and both are kept."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -21,10 +21,13 @@ class Prior:
         Known labels, ``NOISE`` where there is none.
     earlier : ndarray of shape (N,), int, or None
         Labels of a fit that this one goes on from, whose names are kept; its members are trained.
+    losses : dict
+        Of the training in that fit.
     """
 
     known: np.ndarray | None = None
     earlier: np.ndarray | None = None
+    losses: dict = field(default_factory=dict)
 
     @property
     def is_trained(self):
@@ -35,13 +38,14 @@ class Prior:
         """Clusters that there are at least."""
         return 0 if self.known is None else int(self.known.max()) + 1
 
-    @property
-    def names(self):
+    def names(self, n_clusters):
         """Labels (N,) under the names that clusters are to have, ``NOISE`` where nothing tells them, or None."""
-        if self.known is None or self.earlier is None:
-            return self.known if self.earlier is None else self.earlier
-        n_clusters = max(int(self.earlier.max()) + 1, self.n_known)
-        return np.where(self.known == NOISE, align_labels(self.earlier, self.known, n_clusters), self.known)
+        if self.earlier is None:
+            return self.known
+        names = np.where(self.earlier < n_clusters, self.earlier, NOISE)
+        if self.known is None:
+            return names
+        return np.where(self.known == NOISE, align_labels(names, self.known, n_clusters), self.known)
 
 
 NOTHING = Prior()

@@ -73,7 +73,7 @@ class TrainingDiverged(FloatingPointError):
 
 def _pretrain(X, ensemble, n_clusters, settings, prior):
     clock = Stopwatch()
-    losses = {} if prior.is_trained else ensemble.train(Reconstruction(X), settings.pretraining)
+    losses = prior.losses if prior.is_trained else ensemble.train(Reconstruction(X), settings.pretraining)
     clock.lap("train")
     return Progress(n_clusters, losses, clock.seconds)
 
@@ -115,7 +115,7 @@ def _cluster(X, ensemble, progress, settings, prior):
             found, embeddings = cluster_spaces(latents, n_clusters, settings, seed, diverged, reduced)
     labellings = keep_exact(found, n_clusters, n_spaces(ensemble.n_members, settings.concatenate))
     clock.lap("cluster")
-    names = prior.names if progress.vote is None else progress.vote.labels
+    names = prior.names(n_clusters) if progress.vote is None else progress.vote.labels
     consensus = find_consensus(labellings.kept, n_clusters, names) if labellings.spaces else None
     if prior.known is not None and consensus is not None:
         consensus = follow_known(consensus, [embeddings[i] for i in labellings.spaces], prior.known, n_clusters)

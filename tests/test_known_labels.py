@@ -1,0 +1,313 @@
+"""Labels known of some rows: how they name and divide clusters, what a fit makes of them, and going on from a fit."""
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.datasets import make_blobs
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skspc import SPCClustering
+from skspc._method.consensus import find_consensus
+from skspc._method.known_labels import (
+    Prior,
+    distinct_labels,
+    follow_known,
+    known_of_distinct,
+    name_clusters,
+    with_known,
+)
+
+LINE = np.arange(10.0)[:, None]
+
+
+def known_of(**rows):
+    """Known labels of ten rows: r3=1 is label 1 of row 3."""
+    known = np.full(10, -1)
+    for name, label in rows.items():
+        known[int(name[1:])] = label
+    return known
+
+
+def test_a_cluster_takes_the_name_of_its_known_rows():
+    labels = np.repeat([0, 1], 5)
+    named = name_clusters(labels, LINE, known_of(r0=1, r9=0))
+    assert named.tolist() == [1] * 5 + [0] * 5
+
+
+def test_two_clusters_can_take_one_name():
+    labels = np.repeat([0, 1], 5)
+    assert name_clusters(labels, LINE, known_of(r0=1, r9=1, r1=0)).tolist()[5:] == [1] * 5
+
+
+def test_a_cluster_of_two_names_is_divided_by_its_nearest_known_rows():
+    labels = np.zeros(10, dtype=int)
+    named = name_clusters(labels, LINE, known_of(r0=0, r1=0, r2=0, r7=1, r8=1, r9=1))
+    assert named.tolist() == [0] * 5 + [1] * 5
+
+
+def test_one_wrong_known_row_of_many_keeps_its_label_and_persuades_no_other():
+    labels = np.zeros(10, dtype=int)
+    named = name_clusters(labels, LINE, known_of(r0=0, r2=0, r3=0, r4=1, r6=0, r8=0, r9=0))
+    assert named.tolist() == [0, 0, 0, 0, 1, 0, 0, 0, 0, 0]
+
+
+def test_a_cluster_without_known_rows_or_of_an_unknown_name_keeps_its_name():
+    labels = np.repeat([0, 1, 2, 3, 3], 2)
+    named = name_clusters(labels, LINE, known_of(r0=0, r2=0, r4=1))
+    # 0 and 1 are known names: cluster 1 takes the name 0. Of 2 nothing is known but a row of 1; of 3, nothing.
+    assert named.tolist() == [0, 0, 0, 0, 1, 2, 3, 3, 3, 3]
+
+
+def test_noise_stays_noise_unless_it_is_known():
+    labels = np.array([-1, -1, 0, 0, 0, 1, 1, 1, 1, 1])
+    assert name_clusters(labels, LINE, known_of(r0=1, r2=0)).tolist() == [1, -1, 0, 0, 0, 1, 1, 1, 1, 1]
+
+
+def test_labels_that_are_given_are_not_changed():
+    labels = np.zeros(10, dtype=int)
+    name_clusters(labels, LINE, known_of(r0=1, r9=0))
+    assert not labels.any()
+
+
+def test_a_vote_follows_what_is_known():
+    labellings = np.stack([np.repeat([0, 1], [6, 4]), np.repeat([1, 0], [4, 6]), np.repeat([0, 1], 5)])
+    known = known_of(r0=1, r5=1, r9=0)
+    consensus = find_consensus(labellings, 2, known)
+    voted = follow_known(consensus, [LINE] * 3, known, 2)
+    # The second and third labelling's mixed clusters are divided by the nearer known row: 6 and 7 are nearer to 5.
+    assert voted.labels.tolist() == [1] * 8 + [0] * 2
+    assert (voted.votes[known >= 0] == 3).all()
+    assert (voted.aligned[:, known >= 0] == known[known >= 0]).all()
+
+
+def test_equal_rows_go_by_what_most_are_known_as():
+    known = np.array([2, 0, 0, -1, -1, 1])
+    inverse = np.array([0, 0, 0, 1, 2, 2])
+    assert known_of_distinct(known, inverse, 4).tolist() == [0, -1, 1, -1]
+
+
+def test_known_rows_train_always():
+    targets, selected = np.zeros((2, 10), dtype=int), np.zeros((2, 10), dtype=bool)
+    targets, selected = with_known(targets, selected, known_of(r3=1))
+    assert selected.sum(axis=0).tolist() == [0, 0, 0, 2] + [0] * 6
+    assert targets.sum(axis=0).tolist() == [0, 0, 0, 2] + [0] * 6
+
+
+def test_as_many_clusters_as_rows_have_the_known_names():
+    assert distinct_labels(None, 3).tolist() == [0, 1, 2]
+    assert distinct_labels(np.array([-1, 0, -1]), 3).tolist() == [1, 0, 2]
+
+
+def test_names_of_a_fit_before_yield_to_known_ones():
+    earlier = np.repeat([0, 1], 5)
+    assert Prior().names(2) is None
+    assert Prior(earlier=earlier).names(2).tolist() == earlier.tolist()
+    known = known_of(r0=1, r9=0)
+    assert Prior(known, earlier).names(2).tolist() == [1] * 5 + [0] * 5
+    assert Prior(earlier=earlier).names(1).tolist() == [0] * 5 + [-1] * 5  # a cluster that there is no more
+
+
+X, TRUTH = make_blobs(n_samples=120, centers=[[0, 0], [0, 6], [6, 0], [6, 6]], cluster_std=0.4, random_state=0)
+QUICK = {"n_estimators": 2, "pretrain_epochs": 5, "epochs": 2, "max_iter": 1, "random_state": 0, "reducer": None}
+
+
+def quick(**parameters):
+    return SPCClustering(4, **{**QUICK, "clusterer": "kmeans", **parameters})
+
+
+def known_rows(per_cluster=1, of=(0, 1, 2, 3)):
+    known = np.full(len(X), -1)
+    for label in of:
+        known[np.flatnonzero(label == TRUTH)[:per_cluster]] = label
+    return known
+
+
+def test_one_known_row_a_cluster_names_them_all():
+    model = quick().fit(X, known_labels=known_rows())
+    assert (model.labels_ == TRUTH).all()
+    assert (model.predict(X) == TRUTH).mean() > 0.95
+
+
+def test_clusters_of_which_nothing_is_known_are_found_all_the_same():
+    model = quick().fit(X, known_labels=known_rows(of=(3, 1)))
+    assert (model.labels_[TRUTH == 3] == 3).all() and (model.labels_[TRUTH == 1] == 1).all()
+    assert len(set(zip(model.labels_.tolist(), TRUTH.tolist(), strict=True))) == 4
+
+
+@pytest.mark.parametrize("selection", ["agreed", "consensus", "own"])
+def test_wrong_labels_are_kept_and_agreed_on_and_persuade_no_other(selection):
+    known = known_rows(per_cluster=8)
+    wrong = [np.flatnonzero(label == TRUTH)[0] for label in range(4)]
+    known[wrong] = (known[wrong] + 1) % 4
+    model = quick(selection=selection, max_samples=0.5).fit(X, known_labels=known)
+    told = known >= 0
+    assert (model.labels_[told] == known[told]).all()
+    assert (model.agreement_[told] == 1).all() and model.agreed_[told].all()
+    assert (model.member_labels_[:, told] == known[told]).all()
+    assert (model.labels_[~told] == TRUTH[~told]).all()
+
+
+def test_a_class_divided_by_what_is_known():
+    """Two blobs known as one thing, one blob known as two: no clusterer could tell."""
+    halves = np.where(TRUTH == 0, (X[:, 0] > X[TRUTH == 0, 0].mean()).astype(int), np.where(TRUTH == 1, 2, 3))
+    known = np.full(len(X), -1)
+    for label in range(4):
+        known[np.flatnonzero(halves == label)[:10]] = label
+    model = quick().fit(X, known_labels=known)
+    assert (model.labels_[halves >= 2] == halves[halves >= 2]).all()
+    assert (model.labels_[halves < 2] == halves[halves < 2]).mean() > 0.8
+
+
+def test_nothing_known_is_as_no_known_labels():
+    model, without = quick().fit(X, known_labels=np.full(len(X), -1)), quick().fit(X)
+    assert np.array_equal(model.labels_, without.labels_)
+    assert np.array_equal(model.predict_proba(X), without.predict_proba(X))
+
+
+def test_equal_rows_keep_what_each_is_known_as():
+    twice = np.concatenate([X, X[:2]])
+    known = np.concatenate([known_rows(3), [-1, (TRUTH[1] + 1) % 4]])
+    known[1] = TRUTH[1]
+    model = quick().fit(twice, known_labels=known)
+    assert (model.labels_[known >= 0] == known[known >= 0]).all()
+
+
+def test_at_least_as_many_clusters_are_found_as_are_known():
+    known = known_rows(2)
+    known[np.flatnonzero(TRUTH == 0)[:10]] = 4
+    options = {**QUICK, "n_clusters": "auto", "clusterer": "hdbscan"}
+    assert SPCClustering(**options).fit(X).n_clusters_ == 4
+    assert SPCClustering(**options).fit(X, known_labels=known).n_clusters_ == 5
+
+
+def test_one_cluster_and_a_cluster_for_each_row():
+    assert not SPCClustering(1).fit(X, known_labels=np.where(TRUTH == 0, 0, -1)).labels_.any()
+    few = np.array([[0.0, 0], [5, 0], [0, 5]])
+    labels = SPCClustering(3, **QUICK).fit(few, known_labels=[-1, 0, 2]).labels_
+    assert labels.tolist() == [1, 0, 2]
+
+
+def test_images_take_known_labels():
+    rng = np.random.default_rng(0)
+    bright = np.repeat([0, 1], 20)
+    images = (rng.random((40, 8, 8)) * 50 + 150 * bright[:, None, None]).astype(np.uint8)
+    known = np.full(40, -1)
+    known[[0, 39]] = 1, 0
+    model = SPCClustering(2, **QUICK, clusterer="kmeans").fit(images, known_labels=known)
+    assert model.labels_[0] == 1 and model.labels_[39] == 0
+
+
+def test_known_labels_come_through_a_pipeline_named_and_routed():
+    known = known_rows()
+    pipe = make_pipeline(StandardScaler(), quick()).fit(X, spcclustering__known_labels=known)
+    assert (pipe[-1].labels_ == TRUTH).all()
+    with config_context(enable_metadata_routing=True):
+        routed = make_pipeline(StandardScaler(), quick().set_fit_request(known_labels=True))
+        assert (routed.fit_predict(X, known_labels=known) == TRUTH).all()
+
+
+def test_a_checkpoint_is_of_the_labels_that_were_known(tmp_path):
+    known = known_rows(2)
+
+    def stop(history):
+        return True
+
+    quick(checkpoint=tmp_path, max_iter=2).fit(X, known_labels=known, monitor=stop)
+    assert len(list(tmp_path.iterdir())) == 1
+    quick(checkpoint=tmp_path, max_iter=2).fit(X, monitor=stop)
+    assert len(list(tmp_path.iterdir())) == 2
+    resumed = quick(checkpoint=tmp_path, max_iter=2).fit(X, known_labels=known)
+    assert np.array_equal(resumed.labels_, quick(max_iter=2).fit(X, known_labels=known).labels_)
+
+
+def test_what_was_known_is_kept_by_a_file(tmp_path):
+    known = known_rows(4)
+    known[0] = (known[0] + 1) % 4
+    model = quick().fit(X, known_labels=known)
+    model.save(tmp_path / "model.skspc")
+    loaded = SPCClustering.load(tmp_path / "model.skspc")
+    assert np.array_equal(loaded.labels_, model.labels_)
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        (np.full(7, -1), r"known_labels has the shape \(7,\), but X has 120 rows"),
+        (np.full((120, 1), -1), r"known_labels has the shape \(120, 1\)"),
+        (np.full(120, 0.5), "known_labels has type float64 and holds what is no whole number"),
+        (np.full(120, np.nan), "known_labels has type float64"),
+        (np.full(120, "a"), "known_labels has type <U1"),
+        (np.full(120, True), "known_labels has type bool"),
+        (np.full(120, None), "known_labels has type object"),
+        (np.full(120, 4), "known_labels holds 4, and labels must be from -1 to 3, n_clusters - 1"),
+        (np.full(120, -2), "known_labels holds -2"),
+    ],
+)
+def test_what_cannot_be_a_label_is_refused_before_any_training(known, message):
+    model = quick()
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, known_labels=known)
+    assert not hasattr(model, "labels_")
+
+
+def test_whole_floats_and_lists_are_labels():
+    known = known_rows()
+    for given in (known.astype(float), known.tolist(), known.astype(object)):
+        assert (quick().fit(X, known_labels=given).labels_ == TRUTH).all()
+
+
+def test_more_labels_than_distinct_rows_are_refused():
+    two = np.tile([[0.0, 0], [5, 5]], (5, 1))
+    with (
+        pytest.warns(UserWarning),
+        pytest.raises(ValueError, match="known_labels holds 2, and labels must be from -1 to 1"),
+    ):
+        SPCClustering(3, **QUICK).fit(two, known_labels=[2, *[-1] * 9])
+
+
+def test_a_warm_fit_goes_on_from_the_one_before():
+    model = quick(max_iter=0).fit(X)
+    before, names = model.transform(X), model.labels_
+    model.set_params(warm_start=True)
+    model.fit(X)
+    assert np.array_equal(model.transform(X), before)  # no training: max_iter is 0
+    assert np.array_equal(model.labels_, names)
+    assert model.history_[0]["losses"] and "train" in model.history_[0]["seconds"]
+    asked = np.full(len(X), -1)
+    asked[np.flatnonzero(names == 0)[:3]] = 1
+    asked[np.flatnonzero(names == 1)[:3]] = 0
+    model.fit(X, known_labels=asked)
+    assert np.array_equal(model.labels_, np.array([1, 0, 2, 3])[names])
+
+
+def test_a_warm_fit_trains_rounds_without_pretraining():
+    near, _ = make_blobs(n_samples=120, centers=4, cluster_std=3.0, random_state=0)  # so that there is doubt
+    stages = {"warm_start": True, "pretrain_epochs": 50, "max_iter": 1, "n_estimators": 3}
+    model, again = quick(**stages).fit(near), quick(**stages).fit(near)
+    for fitted in (model, again):
+        fitted.fit(near)
+        assert len(fitted.history_) == 2
+        assert fitted.history_[0]["seconds"]["train"] < 0.1 * fitted.history_[1]["seconds"]["train"]
+        assert "pseudo_label" in fitted.history_[1]["losses"]
+    assert np.array_equal(again.transform(near), model.transform(near))
+
+
+def test_a_warm_fit_without_a_fit_before_is_a_fit():
+    assert np.array_equal(quick(warm_start=True).fit(X).predict_proba(X), quick().fit(X).predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "rows", "message"),
+    [
+        ({"n_estimators": 3}, X, "warm_start=True cannot go on with network='auto' and n_estimators=3"),
+        ({}, X[:, :1], "warm_start=True goes on from a fit to 2 features and images of shape None, and X has 1"),
+    ],
+)
+def test_a_warm_fit_refuses_what_the_weights_do_not_fit(parameters, rows, message):
+    model = quick(warm_start=True, max_iter=0).fit(X)
+    labels = model.labels_
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**parameters).fit(rows)
+    assert model.labels_ is labels
