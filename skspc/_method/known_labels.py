@@ -6,9 +6,10 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from .._constants import NOISE
-from .consensus import Consensus, align_labels, reference_labelling, vote
+from .consensus import contingency, Consensus, align_labels, reference_labelling, vote
 
 _NEIGHBORS = 1, 3, 5  # known rows that a row may be labelled by, besides all those of its cluster
+_REACH = 2  # times its share of the cluster's rows: so many of them a known row can label
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,8 @@ class Prior:
         return 0 if self.known is None else int(self.known.max()) + 1
 
     def names(self, n_clusters):
-        """Labels (N,) under the names that clusters are to have, ``NOISE`` where nothing tells them, or None."""
-        if self.earlier is None:
-            return self.known
-        names = np.where(self.earlier < n_clusters, self.earlier, NOISE)
-        if self.known is None:
-            return names
-        return np.where(self.known == NOISE, align_labels(names, self.known, n_clusters), self.known)
+        """Labels (N,) of the fit before, under the names that clusters keep, or None."""
+        return None if self.earlier is None else np.where(self.earlier < n_clusters, self.earlier, NOISE)
 
 
 NOTHING = Prior()
@@ -59,52 +55,73 @@ def known_of_distinct(known, inverse, n_distinct):
     return np.where(counts.any(axis=1), counts.argmax(axis=1), NOISE)
 
 
+def named_by(consensus, known, n_clusters):
+    """A vote whose labels have the names of the known labels (N,) that most labellings give them, one to one."""
+    counts = sum(contingency(labels, known, n_clusters) for labels in consensus.aligned)
+    _, names = linear_sum_assignment(counts, maximize=True)
+    labels, aligned = (
+        np.where(found == NOISE, NOISE, names[found]) for found in (consensus.labels, consensus.aligned)
+    )
+    return Consensus(labels, consensus.votes, aligned)
+
+
 def follow_known(consensus, spaces, known, n_clusters):
     """A vote of labellings whose clusters were named, and divided, by the rows (N,) with a known label.
 
-    ``spaces`` has, for each labelling, the space (N, d) whose clusters it has. Its names are taken to be those of the
-    known labels as far as alignment could tell.
+    ``spaces`` has, for each labelling, the space (N, d) whose clusters it has.
     """
     aligned = np.stack(
-        [name_clusters(labels, space, known) for labels, space in zip(consensus.aligned, spaces, strict=True)]
+        [
+            name_clusters(labels, space, known, np.mean(consensus.aligned == labels, axis=0))
+            for labels, space in zip(consensus.aligned, spaces, strict=True)
+        ]
     )
     labels, votes = vote(aligned, reference_labelling(aligned, n_clusters), n_clusters)
     return Consensus(labels, votes, aligned)
 
 
-def name_clusters(labels, space, known):
+def name_clusters(labels, space, known, weights):
     """Name the clusters of a labelling (N,) by their rows with a known label; a cluster of several such is divided.
 
-    Each of its rows takes the label that most of the k nearest known rows of its cluster have, in the ``space`` (N, d).
-    k is 1, 3, 5 or all of them: whatever is right most often where each known row is labelled by the others, and of
-    equals the largest, which a wrong known label misleads least. Clusters without a known row keep their names, and so
-    do those whose name no known row has.
+    Each row of a cluster takes the label that most of the k nearest known rows in it have, in the ``space`` (N, d): of
+    1, 3, 5 or all of them, whatever is right about most of the known rows, each labelled by the others; of equals, the
+    most. Where the name that the cluster has is right about as many, it stays. Known rows count by their weights (N,),
+    e.g. the share of the labellings that have them in this cluster. Rows nearer to other rows than to known ones keep
+    the name as well: answers at the edge of a cluster tell little of its midst. Clusters without a known row keep their
+    names, and so do those whose name no known row has.
     """
     named, told = labels.copy(), known != NOISE
     for cluster in np.intersect1d(labels[told & (labels != NOISE)], known[told]):
         rows = np.flatnonzero(labels == cluster)
         teachers = rows[told[rows]]
-        named[rows] = _taught(space[rows], space[teachers], known[teachers])
+        named[rows] = _taught(space[rows], space[teachers], known[teachers], weights[teachers], cluster)
     named[told] = known[told]
     return named
 
 
-def _taught(rows, teachers, lessons):
-    """Labels of rows (n, d) by the nearest of the teachers (m, d), whose labels are ``lessons`` (m,)."""
-    if (lessons == lessons[0]).all():
-        return np.full(len(rows), lessons[0])
-    n_others = len(teachers) - 1
-    n_near = min(max(_NEIGHBORS), n_others)
-    finder = NearestNeighbors(n_neighbors=n_near, algorithm="brute").fit(teachers)
-    others = lessons[finder.kneighbors()[1]]  # without the row itself
-    totals = np.bincount(lessons)
-    without = np.tile(totals, (len(teachers), 1))
-    without[np.arange(len(teachers)), lessons] -= 1
-    right = {k: np.mean(_majority(others[:, :k], len(totals)) == lessons) for k in _NEIGHBORS if k <= n_near}
-    best = max(right, key=lambda k: (right[k], k))
-    if np.mean(without.argmax(axis=1) == lessons) >= right[best] and (totals == totals.max()).sum() == 1:
+def _taught(rows, teachers, lessons, weights, name):
+    """Labels of rows (n, d) by the nearest of the teachers (m, d), whose labels are ``lessons`` (m,), or the name."""
+    totals = np.bincount(lessons, weights)
+    others = np.tile(totals, (len(teachers), 1))
+    others[np.arange(len(teachers)), lessons] -= weights
+    n_near = min(max(_NEIGHBORS), len(teachers) - 1)
+    rules = {}
+    if n_near:
+        finder = NearestNeighbors(n_neighbors=n_near, algorithm="brute").fit(teachers)
+        near = lessons[finder.kneighbors()[1]]  # without the row itself
+        rules = {k: _majority(near[:, :k], len(totals)) for k in _NEIGHBORS if k <= n_near}
+        rules[len(teachers)] = others.argmax(axis=1)
+    right = {k: weights[found == lessons].sum() for k, found in rules.items()}
+    best = max(right, key=lambda k: (right[k], k), default=None)
+    if best is None or right[best] <= weights[lessons == name].sum():
+        return np.full(len(rows), name)
+    if best == len(teachers):
         return np.full(len(rows), totals.argmax())
-    return _majority(lessons[finder.kneighbors(rows, n_neighbors=best)[1]], len(totals))
+    distances, nearest = finder.kneighbors(rows, n_neighbors=best)
+    taught = _majority(lessons[nearest], len(totals))
+    n_reached = min(len(rows), -(-_REACH * len(rows) // len(teachers)))
+    reach = NearestNeighbors(n_neighbors=n_reached, algorithm="brute").fit(rows).kneighbors(teachers)[0][:, -1]
+    return np.where(distances[:, 0] <= reach[nearest[:, 0]], taught, name)
 
 
 def _majority(near, n_labels):

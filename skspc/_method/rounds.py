@@ -11,7 +11,7 @@ from .._runtime.seeding import LABELLING, SAMPLES, derive_seed
 from .choice import choose_rule
 from .consensus import Consensus, find_consensus, label_change, select_agreed, vote_with
 from .history import best_round, has_settled
-from .known_labels import NOTHING, follow_known, with_known
+from .known_labels import NOTHING, follow_known, named_by, with_known
 from .labelling import Labellings, cluster_spaces, keep_exact, n_spaces, settle_n_clusters
 from .objectives import Heads, PseudoLabels, Reconstruction
 from .progress import Progress, RoundsResult, Stopwatch
@@ -118,6 +118,8 @@ def _cluster(X, ensemble, progress, settings, prior):
     names = prior.names(n_clusters) if progress.vote is None else progress.vote.labels
     consensus = find_consensus(labellings.kept, n_clusters, names) if labellings.spaces else None
     if prior.known is not None and consensus is not None:
+        if names is None:
+            consensus = named_by(consensus, prior.known, n_clusters)
         consensus = follow_known(consensus, [embeddings[i] for i in labellings.spaces], prior.known, n_clusters)
     vote = vote_with(progress.vote, consensus, n_clusters, prior.known)
     clock.lap("vote")
