@@ -112,7 +112,8 @@ def n_clusters_curve(
     >>> from skspc import SPCClustering
     >>> from skspc.model_selection import n_clusters_curve
     >>> X, _ = make_blobs(n_samples=90, centers=[[0, 0], [0, 9], [9, 0]], random_state=0)
-    >>> model = SPCClustering(n_estimators=2, pretrain_epochs=20, random_state=0)
+    >>> options = {"clusterer": "kmeans", "reducer": None, "n_estimators": 2, "random_state": 0}
+    >>> model = SPCClustering(pretrain_epochs=20, **options)
     >>> curve = n_clusters_curve(model, X, n_clusters=[2, 3, 4])
     >>> curve.best_n_clusters, curve.labels.shape
     (3, (3, 90))
