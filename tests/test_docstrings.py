@@ -8,7 +8,17 @@ import textwrap
 
 import pytest
 
-MODULES = ("", ".clusterers", ".networks", ".augmentations", ".datasets", ".metrics", ".plotting", ".export")
+MODULES = (
+    "",
+    ".clusterers",
+    ".networks",
+    ".augmentations",
+    ".datasets",
+    ".metrics",
+    ".model_selection",
+    ".plotting",
+    ".export",
+)
 
 
 def public_objects():

@@ -15,10 +15,14 @@ from skspc._method.known_labels import (
     follow_known,
     known_of_distinct,
     name_clusters,
+    named_by,
     with_known,
 )
 
 LINE = np.arange(10.0)[:, None]
+
+
+ALIKE = np.ones(10)
 
 
 def known_of(**rows):
@@ -31,52 +35,83 @@ def known_of(**rows):
 
 def test_a_cluster_takes_the_name_of_its_known_rows():
     labels = np.repeat([0, 1], 5)
-    named = name_clusters(labels, LINE, known_of(r0=1, r9=0))
+    named = name_clusters(labels, LINE, known_of(r0=1, r1=1, r8=0, r9=0), ALIKE)
     assert named.tolist() == [1] * 5 + [0] * 5
 
 
 def test_two_clusters_can_take_one_name():
     labels = np.repeat([0, 1], 5)
-    assert name_clusters(labels, LINE, known_of(r0=1, r9=1, r1=0)).tolist()[5:] == [1] * 5
+    assert name_clusters(labels, LINE, known_of(r0=1, r9=1, r1=0), ALIKE).tolist()[5:] == [1] * 5
 
 
 def test_a_cluster_of_two_names_is_divided_by_its_nearest_known_rows():
     labels = np.zeros(10, dtype=int)
-    named = name_clusters(labels, LINE, known_of(r0=0, r1=0, r2=0, r7=1, r8=1, r9=1))
+    named = name_clusters(labels, LINE, known_of(r0=0, r1=0, r2=0, r7=1, r8=1, r9=1), ALIKE)
     assert named.tolist() == [0] * 5 + [1] * 5
 
 
 def test_one_wrong_known_row_of_many_keeps_its_label_and_persuades_no_other():
     labels = np.zeros(10, dtype=int)
-    named = name_clusters(labels, LINE, known_of(r0=0, r2=0, r3=0, r4=1, r6=0, r8=0, r9=0))
+    named = name_clusters(labels, LINE, known_of(r0=0, r2=0, r3=0, r4=1, r6=0, r8=0, r9=0), ALIKE)
     assert named.tolist() == [0, 0, 0, 0, 1, 0, 0, 0, 0, 0]
 
 
 def test_a_cluster_without_known_rows_or_of_an_unknown_name_keeps_its_name():
-    labels = np.repeat([0, 1, 2, 3, 3], 2)
-    named = name_clusters(labels, LINE, known_of(r0=0, r2=0, r4=1))
+    labels = np.repeat([0, 1, 2, 3], [3, 3, 2, 2])
+    named = name_clusters(labels, LINE, known_of(r0=0, r3=0, r4=0, r6=1), ALIKE)
     # 0 and 1 are known names: cluster 1 takes the name 0. Of 2 nothing is known but a row of 1; of 3, nothing.
-    assert named.tolist() == [0, 0, 0, 0, 1, 2, 3, 3, 3, 3]
+    assert named.tolist() == [0, 0, 0, 0, 0, 0, 1, 2, 3, 3]
 
 
 def test_noise_stays_noise_unless_it_is_known():
     labels = np.array([-1, -1, 0, 0, 0, 1, 1, 1, 1, 1])
-    assert name_clusters(labels, LINE, known_of(r0=1, r2=0)).tolist() == [1, -1, 0, 0, 0, 1, 1, 1, 1, 1]
+    assert name_clusters(labels, LINE, known_of(r0=1, r2=0), ALIKE).tolist() == [1, -1, 0, 0, 0, 1, 1, 1, 1, 1]
 
 
 def test_labels_that_are_given_are_not_changed():
     labels = np.zeros(10, dtype=int)
-    name_clusters(labels, LINE, known_of(r0=1, r9=0))
+    name_clusters(labels, LINE, known_of(r0=1, r9=0), ALIKE)
     assert not labels.any()
+
+
+def test_one_known_row_names_no_cluster_against_its_name():
+    labels = np.repeat([0, 1], 5)
+    assert name_clusters(labels, LINE, known_of(r0=1, r9=0), ALIKE).tolist() == [1, 0, 0, 0, 0, 1, 1, 1, 1, 0]
+
+
+def test_known_rows_count_by_their_weights():
+    labels, known = np.zeros(10, dtype=int), known_of(r0=1, r1=1, r4=0, r8=0)
+    heavy, light = np.where(known == 1, 1.0, 0.4), np.where(known == 1, 0.1, 1.0)
+    assert name_clusters(labels, LINE, known, heavy)[3] == 0
+    assert name_clusters(labels, LINE, known, heavy)[2] == 1
+    assert name_clusters(labels, LINE, known, light).tolist() == [1, 1, 0, 0, 0, 0, 0, 0, 0, 0]
+
+
+def test_known_rows_at_an_edge_leave_the_midst_alone():
+    line = np.concatenate([np.linspace(0, 1, 8), np.linspace(5, 10, 92)])[:, None]
+    known = np.full(100, -1)
+    known[:4], known[4:8] = 1, 0
+    named = name_clusters(np.zeros(100, dtype=int), line, known, np.ones(100))
+    assert named[:4].tolist() == [1] * 4 and not named[4:].any()
+    known[4:8] = 2  # of the name that the cluster has nothing is known here, and there is one elsewhere
+    far = np.concatenate([line, [[99.0]]])
+    named = name_clusters(np.zeros(101, dtype=int), far, np.append(known, 0), np.ones(101))
+    assert named[4:8].tolist() == [2] * 4 and not named[50:100].any()
+
+
+def test_names_are_those_that_most_labellings_give_the_known_rows():
+    labellings = np.stack([np.repeat([0, 1], 5), np.repeat([0, 1], 5), np.repeat([0, 1], [4, 6])])
+    consensus = named_by(find_consensus(labellings, 2), known_of(r4=1, r9=0), 2)
+    assert consensus.labels.tolist() == [1] * 5 + [0] * 5
+    assert consensus.aligned[2].tolist() == [1] * 4 + [0] * 6
+    assert consensus.votes.tolist() == find_consensus(labellings, 2).votes.tolist()
 
 
 def test_a_vote_follows_what_is_known():
     labellings = np.stack([np.repeat([0, 1], [6, 4]), np.repeat([1, 0], [4, 6]), np.repeat([0, 1], 5)])
     known = known_of(r0=1, r5=1, r9=0)
-    consensus = find_consensus(labellings, 2, known)
-    voted = follow_known(consensus, [LINE] * 3, known, 2)
-    # The second and third labelling's mixed clusters are divided by the nearer known row: 6 and 7 are nearer to 5.
-    assert voted.labels.tolist() == [1] * 8 + [0] * 2
+    voted = follow_known(named_by(find_consensus(labellings, 2), known, 2), [LINE] * 3, known, 2)
+    assert voted.labels.tolist() == [1] * 6 + [0] * 4
     assert (voted.votes[known >= 0] == 3).all()
     assert (voted.aligned[:, known >= 0] == known[known >= 0]).all()
 
@@ -99,12 +134,10 @@ def test_as_many_clusters_as_rows_have_the_known_names():
     assert distinct_labels(np.array([-1, 0, -1]), 3).tolist() == [1, 0, 2]
 
 
-def test_names_of_a_fit_before_yield_to_known_ones():
+def test_names_of_a_fit_before():
     earlier = np.repeat([0, 1], 5)
     assert Prior().names(2) is None
     assert Prior(earlier=earlier).names(2).tolist() == earlier.tolist()
-    known = known_of(r0=1, r9=0)
-    assert Prior(known, earlier).names(2).tolist() == [1] * 5 + [0] * 5
     assert Prior(earlier=earlier).names(1).tolist() == [0] * 5 + [-1] * 5  # a cluster that there is no more
 
 

@@ -13,7 +13,10 @@ ROOT = Path(skspc.__file__).parent
 ROOMS = {  # top to bottom: what a row is, and its rooms, each with what is in it; docs/contributing.md shows them
     "public names": {"__init__": "`SPCClustering`"},
     "pictures, export": {"plotting": "displays of a fitted model", "export": "ONNX"},
-    "the estimator": {"_spc": "`SPCClustering`: parameters, `fit`, `predict`"},
+    "the estimator": {
+        "_spc": "`SPCClustering`: parameters, `fit`, `predict`",
+        "model_selection": "how many clusters",
+    },
     "what is kept": {"_persistence": "model files, checkpoints, files written whole or not at all"},
     "the paper": {"_method": "Algorithm 1: rounds, labelling, consensus, pseudo-labels, objectives, history"},
     "its parts": {

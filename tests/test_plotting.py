@@ -23,13 +23,22 @@ from skspc.metrics import clustering_accuracy
 from skspc.plotting import (
     AgreementDisplay,
     ClusterGalleryDisplay,
+    ClusterTreeDisplay,
     ConfusionDisplay,
     EmbeddingDisplay,
+    NClustersCurveDisplay,
     TrainingDynamicsDisplay,
 )
 from skspc.plotting._palette import distinct_colours
 
-DISPLAYS = [AgreementDisplay, ClusterGalleryDisplay, ConfusionDisplay, EmbeddingDisplay, TrainingDynamicsDisplay]
+DISPLAYS = [  # of a fitted model
+    AgreementDisplay,
+    ClusterGalleryDisplay,
+    ClusterTreeDisplay,
+    ConfusionDisplay,
+    EmbeddingDisplay,
+    TrainingDynamicsDisplay,
+]
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +71,7 @@ def rows_history(*shares):
 
 
 def test_the_module_lists_its_displays():
-    assert plotting.__all__ == [display.__name__ for display in DISPLAYS]
+    assert plotting.__all__ == sorted(display.__name__ for display in [*DISPLAYS, NClustersCurveDisplay])
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
@@ -610,3 +619,51 @@ def test_a_matrix_of_other_shape_is_refused():
         ValueError, match=r"confusion_matrix has shape \(1, 2\), but there are 1 classes and 1 clusters"
     ):
         ConfusionDisplay(np.ones((1, 2)), ["a"], [0]).plot()
+
+
+# Number of clusters
+
+
+def curve_of(best, **changes):
+    curve = {"n_clusters": [2, 3, 4], "best_n_clusters": best, "held_out_agreement": [0.7, 1.0, 0.6]}
+    return curve | {"agreement": [0.5, 1.0, 0.9], "silhouette": [0.4, 0.8, 0.3]} | changes
+
+
+def test_a_curve_shows_its_figures_and_the_number_to_choose():
+    display = NClustersCurveDisplay(curve_of(3, held_out_agreement_std=[0.1, 0.0, 0.1])).plot()
+    drawn = {line.get_label(): list(line.get_ydata()) for line in display.ax_.lines}
+    assert drawn["held-out agreement"] == [0.7, 1.0, 0.6]
+    assert drawn["agreement of the members"] == [0.5, 1.0, 0.9]
+    assert drawn["silhouette"] == [0.4, 0.8, 0.3]
+    assert display.ax_.lines[0].get_xdata() == [3, 3]
+    assert display.ax_.get_title() == "3 clusters"
+    assert NClustersCurveDisplay(curve_of(None)).plot().ax_.get_title() == "none is found again"
+
+
+def test_a_curve_is_drawn_of_an_estimator_that_is_not_fitted():
+    X, _ = make_blobs(n_samples=60, centers=[[0, 0], [0, 9]], random_state=0)
+    model = SPCClustering(n_estimators=2, pretrain_epochs=5, reducer=None, clusterer="kmeans", random_state=0)
+    display = NClustersCurveDisplay.from_estimator(model, X, n_clusters=[2, 3], n_splits=1)
+    assert list(display.curve.n_clusters) == [2, 3]
+    assert not hasattr(model, "labels_")
+    with pytest.raises(TypeError, match="not KMeans"):
+        NClustersCurveDisplay.from_estimator(KMeans(2), X)
+
+
+def test_a_tree_joins_first_what_labellings_put_together_most():
+    labels = [0, 0, 1, 1, 2, 2]
+    coarse, fine = [0, 0, 0, 0, 1, 1], [5, 5, 7, 7, 6, 6]
+    display = ClusterTreeDisplay.from_predictions(labels, [coarse, fine])
+    assert display.linkage.tolist() == [[0, 1, 0.5, 2], [2, 3, 1.0, 3]]
+    assert [tick.get_text() for tick in display.ax_.get_xticklabels()] in (["0", "1", "2"], ["2", "0", "1"])
+    noisy = ClusterTreeDisplay.from_predictions([0, 0, 1, 1, -1, -1], [[0, -1, 0, 0, 0, 0]])
+    assert noisy.linkage[0, 2] == 0.5  # one row of the first cluster of two, noise left out
+
+
+def test_a_tree_needs_clusters_and_labellings_of_the_same_rows():
+    with pytest.raises(ValueError, match="labels has 1 clusters; a tree needs two or more"):
+        ClusterTreeDisplay.from_predictions([0, 0, -1], [[0, 0, 1]])
+    with pytest.raises(ValueError, match="member_labels holds no labelling"):
+        ClusterTreeDisplay.from_predictions([0, 1], [])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        ClusterTreeDisplay.from_predictions([0, 1], [[0, 1, 1]])

@@ -3,10 +3,11 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from sklearn.neighbors import NearestNeighbors
 
 from .._constants import NOISE
-from .consensus import contingency, Consensus, align_labels, reference_labelling, vote
+from .consensus import Consensus, contingency, reference_labelling, vote
 
 _NEIGHBORS = 1, 3, 5  # known rows that a row may be labelled by, besides all those of its cluster
 _REACH = 2  # times its share of the cluster's rows: so many of them a known row can label
@@ -59,9 +60,7 @@ def named_by(consensus, known, n_clusters):
     """A vote whose labels have the names of the known labels (N,) that most labellings give them, one to one."""
     counts = sum(contingency(labels, known, n_clusters) for labels in consensus.aligned)
     _, names = linear_sum_assignment(counts, maximize=True)
-    labels, aligned = (
-        np.where(found == NOISE, NOISE, names[found]) for found in (consensus.labels, consensus.aligned)
-    )
+    labels, aligned = (np.where(found == NOISE, NOISE, names[found]) for found in (consensus.labels, consensus.aligned))
     return Consensus(labels, consensus.votes, aligned)
 
 

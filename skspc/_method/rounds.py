@@ -104,15 +104,13 @@ def _cluster(X, ensemble, progress, settings, prior):
     rule, settings = progress.rule, settings.by_rule(progress.rule)
     found, embeddings = cluster_spaces(latents, progress.n_clusters, settings, seed, diverged)
     n_clusters = progress.n_clusters if index else settle_n_clusters(list(found.values()), progress.n_clusters)
-    if index == 0 and n_clusters < prior.n_known:
-        n_clusters = prior.n_known
-        found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged, embeddings)
-    if index == 0 and settings.other_rules:
-        rule = choose_rule(latents, embeddings, found, 1 + len(settings.other_rules), n_clusters, seed)
-        settings = settings.by_rule(rule)
-        if rule > 0:
-            reduced = None if settings.reducer is None else embeddings
-            found, embeddings = cluster_spaces(latents, n_clusters, settings, seed, diverged, reduced)
+    if index == 0:
+        if n_clusters < prior.n_known:
+            n_clusters = prior.n_known
+            found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged, embeddings)
+        rule, settings, found, embeddings = relabel_by_choice(
+            latents, embeddings, found, n_clusters, settings, seed, diverged
+        )
     labellings = keep_exact(found, n_clusters, n_spaces(ensemble.n_members, settings.concatenate))
     clock.lap("cluster")
     names = prior.names(n_clusters) if progress.vote is None else progress.vote.labels
@@ -138,6 +136,21 @@ def _cluster(X, ensemble, progress, settings, prior):
     if best_round(progress.history) == index:
         progress = replace(progress, best_encoders=ensemble.state()["autoencoder"])
     return progress
+
+
+def relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged):
+    """Choose among the rules, and label anew where it is not the first, by which labels were ``found``.
+
+    Returned are its index, the settings with it, the labels (N,) by space, and what of each space was labelled.
+    """
+    if not settings.other_rules:
+        return 0, settings, found, embeddings
+    rule = choose_rule(latents, embeddings, found, 1 + len(settings.other_rules), n_clusters, seed)
+    settings = settings.by_rule(rule)
+    if rule > 0:
+        reduced = None if settings.reducer is None else embeddings
+        found, embeddings = cluster_spaces(latents, n_clusters, settings, seed, diverged, reduced)
+    return rule, settings, found, embeddings
 
 
 def without_vote(latents, diverged):

@@ -7,6 +7,7 @@ Each is made by its constructor from computed values, by ``from_estimator`` from
 
 from ._agreement import AgreementDisplay
 from ._confusion import ConfusionDisplay
+from ._counts import ClusterTreeDisplay, NClustersCurveDisplay
 from ._dynamics import TrainingDynamicsDisplay
 from ._embedding import EmbeddingDisplay
 from ._gallery import ClusterGalleryDisplay
@@ -14,7 +15,9 @@ from ._gallery import ClusterGalleryDisplay
 __all__ = [
     "AgreementDisplay",
     "ClusterGalleryDisplay",
+    "ClusterTreeDisplay",
     "ConfusionDisplay",
     "EmbeddingDisplay",
+    "NClustersCurveDisplay",
     "TrainingDynamicsDisplay",
 ]
