@@ -2,7 +2,8 @@
 Ask, answer, fit again
 ======================
 
-**HEADLINE**
+**Twenty answers to what the model asks raise its accuracy from 92.9 to 97.1 %, in half the time of the first fit. Twenty
+answers about random rows raise it to 94.0 %.**
 
 A fit without labels doubts some rows. ``doubtful_rows`` names those whose right label would settle most; their labels
 go into ``known_labels``, and with ``warm_start=True`` the next fit goes on from the weights there are, without
@@ -41,14 +42,18 @@ for row, ax in zip(asked, axes.ravel(), strict=True):
 # %%
 # The answers
 # -----------
-# From now on clusters have the names that the answers give them, and those of which nothing was asked keep theirs. To
-# be fair to chance, twenty random rows are answered too.
+# A fit that goes on keeps the names of the clusters, so answers are given in these: a cluster's surest images tell
+# which digit it is. To be fair to chance, twenty random rows are answered too.
+
+surest = model.cluster_representatives(5).sure
+cluster_of = {np.bincount(digit[rows]).argmax(): cluster for cluster, rows in enumerate(surest)}
+print("clusters by digit:", {int(each): cluster_of[each] for each in sorted(cluster_of)})
 
 
 def fit_again(rows):
     """Go on from the first fit with the digits of these rows known."""
     known = np.full(len(images), -1)
-    known[rows] = digit[rows]
+    known[rows] = [cluster_of.get(each, -1) for each in digit[rows]]
     started = time.perf_counter()
     again = copy.deepcopy(model).set_params(warm_start=True).fit(images, known_labels=known)
     return again, time.perf_counter() - started
