@@ -435,33 +435,25 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             raise TypeError(f"monitor={monitor!r} must be callable: it is called with the history so far.")
         trial = copy.copy(self)  # whatever is raised, this one is as it was
         X, image_shape = trial._check_fit_data(X)
-        known = check_known_labels(known_labels, len(X), self.n_clusters)
         device = resolve_device(self.device)
         network = choose_network(self.network, image_shape)
         augmentation = get_augmentation(self.augmentation, image_shape)
         first, inverse = distinct_rows(X)
         rules = labelling_rules(self.clusterer, self.reducer, self.n_clusters, len(first))
         check_parts(rules[0].clusterer, rules[0].reducer, self.n_clusters, device)
+        n_clusters = self._attainable_n_clusters(len(first))
+        known = check_known_labels(known_labels, len(X), n_clusters)
         seed = draw_seed(self.random_state)
         checkpoints = self._open_checkpoints(X, image_shape, device, known)
         stored = checkpoints.stored_seed()
         seed = seed if stored is None else stored
 
         distinct = X if len(first) == len(X) else X[first]
-        n_clusters = self._attainable_n_clusters(len(first))
-        check_known_labels(known, len(X), n_clusters)  # there may be fewer now
-        prior = NOTHING if known is None else Prior(known_of_distinct(known, inverse, len(first)))
-        is_warm = self._goes_on()
-        if is_warm:
-            self._check_same_input(trial.n_features_in_, image_shape)
-            prior = replace(prior, earlier=self._probabilities(distinct).argmax(axis=1), losses=self._last_losses())
-        scaling = self._scaling if is_warm else self._fit_scaling(distinct, image_shape)
-        trial._image_shape, trial._scaling = image_shape, scaling
+        trial._image_shape, trial._scaling = image_shape, self._fit_scaling(distinct, image_shape)
+        prior = self._prior(known, distinct, inverse)
         settings = self._round_settings(len(first), rules, device)
         rows = trial._scaling.training_rows(distinct)
         ensemble = self._new_ensemble(network, rows, seed, device, settings.pretraining.batch_size, augmentation)
-        if is_warm:
-            self._pass_weights(ensemble)
         reporter = Reporter(self.verbose, self.max_iter, monitor, rows=inverse)
         with scattered(rows), reproducible(device), reporter:
             if n_clusters in (1, len(first)):
@@ -471,9 +463,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 result = run_rounds(rows, ensemble, n_clusters, settings, reporter, checkpoints, prior)
         trial._ensemble = ensemble.to(torch.device("cpu"))
         del ensemble
-        trial._store(result, inverse)
-        if known is not None:
-            trial.labels_ = np.where(known == NOISE, trial.labels_, known)
+        trial._store(result, inverse, known)
         trial._store_predictions(distinct, inverse)
         trial._keep_rows(distinct, first)
         release_memory(device)
@@ -486,17 +476,13 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """Whether a fit starts from the weights of the one before, which were trained."""
         return self.warm_start and hasattr(self, "_ensemble") and self.n_clusters_ > 1
 
-    def _check_same_input(self, n_features: int, image_shape: Shape) -> None:
-        if (n_features, image_shape) != (self.n_features_in_, self._image_shape):
-            raise ValueError(
-                f"warm_start=True goes on from a fit to {self.n_features_in_} features and images of shape "
-                f"{self._image_shape}, and X has {n_features} and {image_shape}. Pass such rows, or "
-                "set_params(warm_start=False)."
-            )
-
-    def _last_losses(self) -> dict[str, float]:
-        losses: dict[str, float] = self.history_[self.best_iter_]["losses"]
-        return losses
+    def _prior(self, known: Array | None, distinct: Array, inverse: Array) -> Prior:
+        """What the fit knows of its distinct rows: their known labels, and what the fit before made of them."""
+        prior = NOTHING if known is None else Prior(known_of_distinct(known, inverse, len(distinct)))
+        if not self._goes_on():
+            return prior
+        earlier, losses = self._probabilities(distinct).argmax(axis=1), self.history_[self.best_iter_]["losses"]
+        return replace(prior, earlier=earlier, losses=losses)
 
     def _pass_weights(self, ensemble: Ensemble) -> None:
         """Give a new ensemble the encoders and decoders of the one before; ValueError if they are others."""
@@ -509,8 +495,18 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         ensemble.load_state({"autoencoder": old})
 
     def _fit_scaling(self, rows: Array, image_shape: Shape) -> Scaling:
-        if image_shape is None:
-            found: Scaling = fit_vector_scaling(rows, (rows.shape[1],), self.scaling)
+        """The scaling of these rows, or that of the fit that this one goes on from."""
+        if self._goes_on():
+            n_features = rows.shape[1]
+            if (n_features, image_shape) != (self.n_features_in_, self._image_shape):
+                raise ValueError(
+                    f"warm_start=True goes on from a fit to {self.n_features_in_} features and images of shape "
+                    f"{self._image_shape}, and X has {n_features} and {image_shape}. Pass such rows, or "
+                    "set_params(warm_start=False)."
+                )
+            found: Scaling = self._scaling
+        elif image_shape is None:
+            found = fit_vector_scaling(rows, (rows.shape[1],), self.scaling)
         else:
             found = fit_image_scaling(rows, image_shape)
         return found
@@ -624,7 +620,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _new_ensemble(
         self, network: Any, rows: Array, seed: int, device: torch.device, batch_size: int, augmentation: Any
     ) -> Ensemble:
-        return Ensemble(
+        ensemble = Ensemble(
             network,
             rows.shape[1:],
             seed,
@@ -636,6 +632,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             precision=resolve_precision(self.precision, device),
             n_jobs=jobs_at_once(self.n_jobs),
         )
+        if self._goes_on():
+            self._pass_weights(ensemble)
+        return ensemble
 
     def _round_settings(self, n_rows: int, rules: tuple[LabellingRule, ...], device: torch.device) -> RoundSettings:
         """Parameters, with every "auto" made a figure for ``n_rows`` rows."""
@@ -665,9 +664,11 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             heads=plan("auto", HEAD_EPOCHS, MIN_HEAD_STEPS),
         )
 
-    def _store(self, result: RoundsResult, inverse: Array) -> None:
-        """Set fitted attributes, from distinct rows to all rows."""
+    def _store(self, result: RoundsResult, inverse: Array, known: Array | None = None) -> None:
+        """Set fitted attributes, from distinct rows to all rows; of equal rows each keeps its known label."""
         self.labels_ = result.labels[inverse]
+        if known is not None:
+            self.labels_ = np.where(known == NOISE, self.labels_, known)
         self.agreement_ = result.agreement[inverse]
         self.agreed_ = result.agreed[inverse]
         self.member_labels_ = result.member_labels[:, inverse]
