@@ -33,7 +33,7 @@ matrix: .venv/.installed-test
 
 # The site, in docs/_build/html. GALLERY=trust runs that example alone, GALLERY=none runs none.
 docs: .venv/.installed-docs
-	MPLBACKEND=agg $(BIN)/sphinx-build -W --keep-going -j 1 $(if $(GALLERY),-D sphinx_gallery_conf.filename_pattern=plot_$(GALLERY)) docs docs/_build/html
+	MPLBACKEND=agg $(BIN)/sphinx-build -W --keep-going -j 1 $(if $(GALLERY),-D 'sphinx_gallery_conf.filename_pattern=plot_$(GALLERY)') docs docs/_build/html
 
 # One seed of USPS and five of digits: meant for under 30 minutes on two cores.
 reproduce: .venv/.installed-demo
