@@ -58,7 +58,7 @@ def cluster_spaces(latents, n_clusters, settings, seed, diverged=(), embeddings=
         spaces[len(latents)] = np.concatenate(list(spaces.values()), axis=1)
     seeds = {i: derive_seed(seed, i) for i in spaces}
     devices = dict(zip(spaces, cycle(_devices(settings.device)), strict=False))
-    rows_per_cluster = None if n_clusters == AUTO else latents.shape[1] / n_clusters
+    rows_per_cluster = None if n_clusters == AUTO else len(latents[0]) / n_clusters
     # The libraries' own threads are shared out like torch's: threads in threads wait for each other.
     with threads_shared(len(spaces), n_jobs=jobs_at_once(settings.n_jobs)) as n_workers, dependencies_quiet():
         run = Parallel(n_jobs=n_workers, prefer="threads")
