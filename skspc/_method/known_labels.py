@@ -85,9 +85,9 @@ def name_clusters(labels, space, known, weights):
     Each row of a cluster takes the label that most of the k nearest known rows in it have, in the ``space`` (N, d): of
     1, 3, 5 or all of them, whatever is right about most of the known rows, each labelled by the others; of equals, the
     most. Where the name that the cluster has is right about as many, it stays. Known rows count by their weights (N,),
-    e.g. the share of the labellings that have them in this cluster. A row that is not among the rows next to its nearest
-    known one, twice that one's share of the cluster, keeps the name as well: answers at the edge of a cluster tell
-    little of its midst. Clusters without a known row keep their names, and so do those whose name no known row has.
+    e.g. the share of the labellings that have them in this cluster. A known row reaches the rows next to it, twice its
+    share of the cluster; what none reaches keeps the name: answers at the edge of a cluster tell little of its midst.
+    Clusters without a known row keep their names, and so do those whose name no known row has.
     """
     named, told = labels.copy(), known != NOISE
     for cluster in np.intersect1d(labels[told & (labels != NOISE)], known[told]):
