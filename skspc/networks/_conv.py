@@ -155,7 +155,7 @@ class ConvAutoencoder(nn.Module):
         up: list[nn.Module] = []
         for stage in reversed(range(len(widths) - 1)):
             n_in, n_out = widths[stage + 1], widths[stage]
-            layer = MemberConvTranspose2d(n_in, n_out, sizes[stage], generators)
+            layer = MemberConvTranspose2d(n_in, n_out, sizes[stage], generators, is_normalised=stage > 0)
             up += [layer, nn.Tanh()] if stage == 0 else self._activated(layer, n_out, generators)
         self.up = nn.Sequential(*up)
 

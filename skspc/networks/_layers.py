@@ -129,12 +129,13 @@ class MemberConv2d(nn.Module):
 class MemberConvTranspose2d(nn.Module):
     """K transposed convolutions with 3x3 kernels and stride 2: (B, K*in, h, w) -> (B, K*out, H, W).
 
-    ``size`` = (H, W) is the size that a convolution of stride 2 would bring to (h, w).
+    ``size`` = (H, W) is the size that a convolution of stride 2 would bring to (h, w). A bias that a normalisation takes
+    away again is not trained: on the CPU its gradient, of rounding alone, would take longer than that of the kernels.
     """
 
-    def __init__(self, n_in, n_out, size, generators):
+    def __init__(self, n_in, n_out, size, generators, is_normalised=False):
         super().__init__()
-        self.n_members = len(generators)
+        self.n_members, self.is_normalised = len(generators), is_normalised
         # An output of 2h - 1 rows lacks the last one where H is even.
         self.output_padding = tuple(1 - length % 2 for length in size)
         fan_in = 9 * n_in / 4  # a stride of 2 leaves a quarter of the window's products to each output
@@ -142,7 +143,8 @@ class MemberConvTranspose2d(nn.Module):
         self.bias = nn.Parameter(_uniform(generators, (n_out,), fan_in).flatten())
 
     def forward(self, x):
-        return way_to_convolve(self, x)(x, self.weight, self.bias)
+        bias = self.bias.detach() if self.is_normalised else self.bias
+        return way_to_convolve(self, x)(x, self.weight, bias)
 
     @property
     def geometry(self):
