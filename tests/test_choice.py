@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skspc import SPCClustering
 from skspc._constants import NOISE
-from skspc._method.choice import choose_rule, labelling_rules
+from skspc._method.choice import choose_rule, labelling_rules, reducer_pays
 from skspc.clusterers import HDBSCANCut, UMAPReducer, register_clusterer
 from skspc.metrics import clustering_accuracy
 
@@ -55,6 +55,16 @@ def test_embeddings_pay_that_keep_neighbours_together():
     assert choose([slabs] * N_MEMBERS, embeddings, 2) == 0
     line = slabs[:, :1]  # without the gap: k-means cuts it once, between neighbours that the embeddings mix
     assert choose([line] * N_MEMBERS, embeddings, 2) == 1
+
+
+@pytest.mark.parametrize("n_cuts, pays", [(1, False), (5, True)])
+def test_embeddings_pay_unless_cuts_of_the_latents_tear_hardly_any_neighbours(n_cuts, pays):
+    """Six groups on a line, which members cut alike: .003 of the neighbours a cut. HAR had .020, its half was wrong."""
+    group, place = np.divmod(np.arange(1200), 200)
+    latents = [(place + 1000.0 * group)[:, None]] * N_MEMBERS
+    cut = np.where((place < 100) & (group > 0) & (group <= n_cuts), group - 1, group)
+    by_embeddings = [np.where(group == one, one + 1, group) for one in range(N_MEMBERS)]  # each takes two as one
+    assert reducer_pays(latents, [cut] * N_MEMBERS, by_embeddings, 6) == pays
 
 
 @pytest.mark.parametrize("n_members, n_clusters", [(1, 3), (3, N_ROWS + 1)])
