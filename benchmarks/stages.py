@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -96,7 +95,8 @@ def print_stages(source, arguments):
     turns = [{way: in_new_process(way, arguments, source, turn) for way in WAYS} for turn in range(arguments.turns)]
     whole = {way: median(turn[way]["all"] for turn in turns) for way in WAYS}
     print(f"\n{source}: {whole['skspc']:.0f} s, UMAP + HDBSCAN {whole['UMAP + HDBSCAN']:.1f} s, ", end="")
-    print(f"{whole['skspc'] / whole['UMAP + HDBSCAN']:.1f} times as long\n\n| stage | seconds | share |\n| --- | --- | --- |")
+    print(f"{whole['skspc'] / whole['UMAP + HDBSCAN']:.1f} times as long")
+    print("\n| stage | seconds | share |\n| --- | --- | --- |")
     seconds = turns[0]["skspc"]
     for stage, value in seconds.items():
         if stage != "all":
@@ -137,8 +137,9 @@ def print_operations(source, arguments):
         ensemble.train(objective, plan)
     n_images = 2 * len(X)  # of two members
     flop = counter.get_total_flops()
+    reached = flop / seconds
     print(f"\n{source}: {flop / n_images / 1e6:.1f} MFLOP an image and member in a step of {plan.batch_size}; ", end="")
-    print(f"{flop / seconds / 1e9:.0f} GFLOP a second, {flop / seconds / peak:.0%} of a matrix product's {peak / 1e9:.0f}")
+    print(f"{reached / 1e9:.0f} GFLOP a second, {reached / peak:.0%} of a matrix product's {peak / 1e9:.0f}")
     print_kinds(profiler.key_averages())
 
 

@@ -18,6 +18,7 @@ from skspc._ensemble.plan import TrainingPlan
 from skspc._method.consensus import Consensus
 from skspc._method.labelling import cluster_spaces, keep_exact
 from skspc._method.objectives import Heads, PseudoLabels, Reconstruction
+from skspc._method.parts import takes_start
 from skspc._method.progress import RoundSettings
 from skspc._method.pseudo_labels import draw_samples, pseudo_labels
 from skspc._method.reporter import Reporter
@@ -639,13 +640,47 @@ def test_spaces_are_dealt_to_all_cards(monkeypatch):
     monkeypatch.setattr(
         skspc._method.labelling,
         "reduce_space",
-        lambda space, reducer, seed, device, rows_per_cluster: (used.append(str(device)), space)[1],
+        lambda space, reducer, seed, device, *_: (used.append(str(device)), space)[1],
     )
     settings = make_settings(clusterer=KMeans(n_init=1), concatenate=True, n_jobs=1)
     cluster_spaces(
         np.random.default_rng(0).normal(size=(2, 9, 2)), 3, replace(settings, device=torch.device("cuda")), 0
     )
     assert used == ["cuda:0", "cuda:1", "cuda:0"]
+
+
+class Starting(BaseEstimator):
+    """A reducer that logs where it began, and goes on by one."""
+
+    log: list = []
+
+    def __init__(self, init="auto"):
+        self.init = init
+
+    def fit_transform(self, space):
+        self.log.append(None if isinstance(self.init, str) else self.init.tolist())
+        return np.asarray(space) + (0 if isinstance(self.init, str) else 1)
+
+
+@pytest.mark.parametrize("diverged", [[], [1]])
+def test_spaces_begin_where_they_were_if_all_were_somewhere(diverged, monkeypatch):
+    monkeypatch.setattr(Starting, "log", [])
+    latents = np.random.default_rng(0).normal(size=(2, 9, 2))
+    settings = make_settings(clusterer=KMeans(n_init=1), reducer=Starting(), concatenate=False, n_jobs=1)
+    assert takes_start(settings.reducer)
+    assert not takes_start(Starting(np.zeros((9, 2)))) and not takes_start(None)
+    _, before = cluster_spaces(latents, 3, settings, 0, diverged)
+    Starting.log.clear()
+    cluster_spaces(latents, 3, settings, 1, starts=before)
+    assert Starting.log == ([None, None] if diverged else [before[0].tolist(), before[1].tolist()])
+
+
+def test_a_round_goes_on_from_the_layouts_of_the_one_before(monkeypatch):
+    monkeypatch.setattr(Starting, "log", [])
+    other = [0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
+    run([[TRUTH, other], [other, TRUTH], [TRUTH, other]], reducer=Starting(), n_jobs=1, max_iter=2)
+    first, second = ([[[label + n] for label in labels] for labels in (TRUTH, other)] for n in (0, 1))
+    assert Starting.log == [None, None, *first, *second[::-1]]
 
 
 class Meeting:

@@ -254,3 +254,27 @@ def test_the_graph_is_umap_learns():
 def test_umap_does_not_embed_new_rows():
     with pytest.raises(NotImplementedError, match="UMAPReducer embeds the rows it was fitted on; use fit_transform"):
         UMAPReducer().transform(np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("engine", ["umap-learn", "torch"])
+def test_an_embedding_goes_on_from_init(engine):
+    """Equal rows are one, of which the first one's start counts; from an embedding there are 50 epochs."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(100, 3)), 2, axis=0)
+    places = rng.uniform(3, 13, size=(100, 2))
+    start = np.stack([places, np.full_like(places, 100)], axis=1).reshape(200, 2)
+    near = UMAPReducer(init=start, n_epochs=1, engine=engine, device="cpu", random_state=0).fit_transform(X)
+    away = UMAPReducer(n_epochs=1, engine=engine, device="cpu", random_state=0).fit_transform(X)
+    assert min(np.corrcoef(near[::2, i], places[:, i])[0, 1] for i in (0, 1)) > 0.8
+    assert max(abs(np.corrcoef(away[::2, i], places[:, i])[0, 1]) for i in (0, 1)) < 0.5
+    auto, told = (
+        UMAPReducer(init=start, n_epochs=n, engine=engine, device="cpu", random_state=0).fit_transform(X)
+        for n in ("auto", 50)
+    )
+    assert auto.tolist() == told.tolist()
+
+
+@pytest.mark.parametrize("init", [np.zeros((9, 2)), np.zeros((10, 3)), np.full((10, 2), np.nan)])
+def test_an_init_that_does_not_fit_is_refused(init):
+    with pytest.raises(ValueError, match=r"init is an array of shape \(.*\), which must be \(10, 2\), .* or 'auto'\."):
+        UMAPReducer(init=init, device="cpu").fit(np.random.default_rng(0).normal(size=(10, 3)))

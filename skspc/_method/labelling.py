@@ -46,12 +46,13 @@ def n_spaces(n_members, concatenate):
     return n_members + (concatenate and n_members > 1)
 
 
-def cluster_spaces(latents, n_clusters, settings, seed, diverged=(), embeddings=None):
+def cluster_spaces(latents, n_clusters, settings, seed, diverged=(), embeddings=None, starts=None):
     """Label every member's latents (K, N, m) and, for several members, all latents side by side.
 
     With n_clusters "auto", each space is labelled with the number of clusters that most of them have. Members in
     ``diverged`` are left out. Labels (N,), and what the reducer made of the latents, are returned by space: 0..K-1 for
-    the members, K for all side by side. Embeddings that there are already are labelled as they are.
+    the members, K for all side by side. Embeddings that there are already are labelled as they are. ``starts`` are
+    where others begin, if there is one for each space and the reducer can (see `skspc._method.parts.takes_start`).
     """
     spaces = {member: latents[member] for member in range(len(latents)) if member not in diverged}
     if settings.concatenate and len(spaces) > 1:
@@ -59,17 +60,18 @@ def cluster_spaces(latents, n_clusters, settings, seed, diverged=(), embeddings=
     seeds = {i: derive_seed(seed, i) for i in spaces}
     devices = dict(zip(spaces, cycle(_devices(settings.device)), strict=False))
     rows_per_cluster = None if n_clusters == AUTO else len(latents[0]) / n_clusters
+    starts = starts if starts and all(i in starts for i in spaces) else dict.fromkeys(spaces)
     # The libraries' own threads are shared out like torch's: threads in threads wait for each other.
     with threads_shared(len(spaces), n_jobs=jobs_at_once(settings.n_jobs)) as n_workers, dependencies_quiet():
         run = Parallel(n_jobs=n_workers, prefer="threads")
         if embeddings is None:
-            embeddings = reduce_together(spaces, settings.reducer, seeds, devices, rows_per_cluster, run)
+            embeddings = reduce_together(spaces, settings.reducer, seeds, devices, rows_per_cluster, starts, run)
         reducer = settings.reducer
         if embeddings is not None:
             spaces, reducer = embeddings, None
         found = run(
             delayed(_reduce_and_label)(
-                (spaces[i],), reducer, rows_per_cluster, devices[i], settings.clusterer, n_clusters, seeds[i]
+                (spaces[i],), reducer, rows_per_cluster, starts[i], devices[i], settings.clusterer, n_clusters, seeds[i]
             )
             for i in spaces
         )
@@ -89,7 +91,7 @@ def _devices(device):
     return [device] if is_distributed() else training_devices(torch.device(device))
 
 
-def reduce_together(spaces, reducer, seeds, devices, rows_per_cluster, run):
+def reduce_together(spaces, reducer, seeds, devices, rows_per_cluster, starts, run):
     """Reduce the spaces of each device at once: embeddings by space. None where one after the other is the way.
 
     A reducer that can has, in its own class (a parent's would pass over what the class changes), a static method
@@ -104,7 +106,7 @@ def reduce_together(spaces, reducer, seeds, devices, rows_per_cluster, run):
     n_jobs = max(1, run.n_jobs // len(of_devices))
 
     def reduce_those(which, device):
-        reducers = [copy_reducer(reducer, seeds[i], device, rows_per_cluster) for i in which]
+        reducers = [copy_reducer(reducer, seeds[i], device, rows_per_cluster, starts[i]) for i in which]
         return reducers[0]._fit_transform_spaces(reducers, [spaces[i] for i in which], n_jobs)
 
     found: dict[int, np.ndarray] = {}
@@ -116,10 +118,10 @@ def reduce_together(spaces, reducer, seeds, devices, rows_per_cluster, run):
     return {i: found[i] for i in spaces}
 
 
-def _reduce_and_label(space_in_tuple, reducer, rows_per_cluster, device, clusterer, n_clusters, seed):
+def _reduce_and_label(space_in_tuple, reducer, rows_per_cluster, start, device, clusterer, n_clusters, seed):
     """Reduce and label one space, which comes in a tuple: see `skspc._runtime.jobs.run_elsewhere`."""
     (space,) = space_in_tuple
-    embedding = reduce_space(space, reducer, seed, device, rows_per_cluster)
+    embedding = reduce_space(space, reducer, seed, device, rows_per_cluster, start)
     return embedding, label_embedding(embedding, clusterer, n_clusters, seed)
 
 
@@ -128,15 +130,12 @@ def _label(embedding_in_tuple, clusterer, n_clusters, seed):
     return label_embedding(embedding, clusterer, n_clusters, seed)
 
 
-def reduce_space(space, reducer, seed, device, rows_per_cluster=None):
-    """Reduce one latent space (N, m) by a copy of the reducer: (N, d).
-
-    The copy has the seed as its ``random_state``, if it has one, the device as its ``device`` if that is "auto", and
-    ``rows_per_cluster`` if that is among its parameters and None.
-    """
+def reduce_space(space, reducer, seed, device, rows_per_cluster=None, start=None):
+    """Reduce one latent space (N, m) by a copy of the reducer, set up as by `copy_reducer`: (N, d)."""
     if reducer is None:
         return space
-    return checked_embedding(copy_reducer(reducer, seed, device, rows_per_cluster).fit_transform(space), space, reducer)
+    copy = copy_reducer(reducer, seed, device, rows_per_cluster, start)
+    return checked_embedding(copy.fit_transform(space), space, reducer)
 
 
 def checked_embedding(embedding, space, reducer):
@@ -198,7 +197,7 @@ def settle_n_clusters(found, n_clusters):
         message = "n_clusters='auto' found no clusters apart; all rows are in one. Pass n_clusters if you know better."
     else:
         return settled
-    warnings.warn(message, ConvergenceWarning, stacklevel=7)
+    warnings.warn(message, ConvergenceWarning, stacklevel=8)
     return settled
 
 

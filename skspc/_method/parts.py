@@ -11,14 +11,25 @@ AUTO = "auto"
 _COUNTS = ("n_clusters", "n_components")  # of scikit-learn's clusterers, of its mixtures
 
 
-def copy_reducer(reducer, seed, device, rows_per_cluster=None):
-    """Copy a reducer: random states are set, devices where they are "auto", rows a cluster where these are None."""
+def copy_reducer(reducer, seed, device, rows_per_cluster=None, start=None):
+    """Copy a reducer: random states are set, devices where they are "auto", rows a cluster where these are None.
+
+    A start (N, d) is given to an ``init`` that is "auto".
+    """
     copy = clone(reducer, safe=False)
     parameters = _parameters(copy)
     settings = dict.fromkeys(_named(parameters, "random_state"), seed)
-    for name, old, new in (("device", AUTO, device), ("rows_per_cluster", None, rows_per_cluster)):
-        settings |= {full: new for full in _named(parameters, name) if parameters[full] == old}
+    settings |= {name: device for name in _named(parameters, "device") if parameters[name] == AUTO}
+    settings |= {name: rows_per_cluster for name in _named(parameters, "rows_per_cluster") if parameters[name] is None}
+    if start is not None:
+        settings |= {name: start for name in _named(parameters, "init") if _is_auto(parameters[name])}
     return _with_settings(copy, settings)
+
+
+def takes_start(reducer):
+    """Whether a reducer can begin at an embedding: whether an ``init`` of it is "auto"."""
+    parameters = _parameters(reducer)
+    return any(_is_auto(parameters[name]) for name in _named(parameters, "init"))
 
 
 def copy_clusterer(clusterer, n_clusters, seed):
@@ -102,6 +113,10 @@ def _default(part, name):
     """Value of a parameter where nobody set it."""
     parameter = inspect.signature(type(part)).parameters.get(name)
     return None if parameter is None else parameter.default
+
+
+def _is_auto(value):
+    return isinstance(value, str) and value == AUTO
 
 
 def _named(parameters, name):

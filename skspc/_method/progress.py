@@ -58,6 +58,8 @@ class Progress:
         Of the best round: the autoencoders' part of `Ensemble.state`.
     rule : int
         By which rows are labelled, of those in `RoundSettings`.
+    layouts : dict of int to ndarray of shape (N, d)
+        Embeddings of the last round by space, where its reducer can go on from them.
     """
 
     n_clusters: int | str
@@ -69,6 +71,7 @@ class Progress:
     vote: Consensus | None = None
     best_encoders: dict = field(default_factory=dict)
     rule: int = 0
+    layouts: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from .history import best_round, has_settled
 from .known_labels import NOTHING, follow_known, named_by, with_known
 from .labelling import Labellings, cluster_spaces, keep_exact, n_spaces, settle_n_clusters
 from .objectives import Heads, PseudoLabels, Reconstruction
+from .parts import takes_start
 from .progress import Progress, RoundsResult, Stopwatch
 from .pseudo_labels import draw_samples, pseudo_labels, reconstructed_rows
 
@@ -101,16 +102,7 @@ def _cluster(X, ensemble, progress, settings, prior):
     diverged = without_vote(latents, ensemble.diverged)
     clock.lap("encode")
     seed = derive_seed(ensemble.seed, LABELLING, index)
-    rule, settings = progress.rule, settings.by_rule(progress.rule)
-    found, embeddings = cluster_spaces(latents, progress.n_clusters, settings, seed, diverged)
-    n_clusters = progress.n_clusters if index else settle_n_clusters(list(found.values()), progress.n_clusters)
-    if index == 0:
-        if n_clusters < prior.n_known:
-            n_clusters = prior.n_known
-            found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged, embeddings)
-        rule, settings, found, embeddings = relabel_by_choice(
-            latents, embeddings, found, n_clusters, settings, seed, diverged
-        )
+    n_clusters, rule, settings, found, spaces = _label(latents, progress, settings, seed, diverged, prior)
     labellings = keep_exact(found, n_clusters, n_spaces(ensemble.n_members, settings.concatenate))
     clock.lap("cluster")
     names = prior.names(n_clusters) if progress.vote is None else progress.vote.labels
@@ -118,7 +110,7 @@ def _cluster(X, ensemble, progress, settings, prior):
     if prior.known is not None and consensus is not None:
         if names is None:
             consensus = named_by(consensus, prior.known, n_clusters)
-        consensus = follow_known(consensus, [embeddings[i] for i in labellings.spaces], prior.known, n_clusters)
+        consensus = follow_known(consensus, [spaces[i] for i in labellings.spaces], prior.known, n_clusters)
     vote = vote_with(progress.vote, consensus, n_clusters, prior.known)
     clock.lap("vote")
     seconds = progress.seconds | clock.seconds
@@ -131,11 +123,28 @@ def _cluster(X, ensemble, progress, settings, prior):
         consensus=consensus,
         spaces=labellings.spaces,
         vote=vote,
+        layouts=spaces if takes_start(settings.reducer) else {},
         rule=rule,
     )
     if best_round(progress.history) == index:
         progress = replace(progress, best_encoders=ensemble.state()["autoencoder"])
     return progress
+
+
+def _label(latents, progress, settings, seed, diverged, prior):
+    """Label the spaces of latents (K, N, m); at the first clustering, settle the number of clusters and the rule.
+
+    Returned are the number, the rule's index, the settings with it, the labels (N,) by space, and what was labelled.
+    """
+    settings, starts = settings.by_rule(progress.rule), progress.layouts
+    found, embeddings = cluster_spaces(latents, progress.n_clusters, settings, seed, diverged, starts=starts)
+    if progress.history:
+        return progress.n_clusters, progress.rule, settings, found, embeddings
+    n_clusters = settle_n_clusters(list(found.values()), progress.n_clusters)
+    if n_clusters < prior.n_known:
+        n_clusters = prior.n_known
+        found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged, embeddings)
+    return n_clusters, *relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged)
 
 
 def relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged):

@@ -21,7 +21,7 @@ from .files import find_place, os_errors, write_atomically
 
 N_KEPT = 2  # the newest, and one more in case the newest is not whole
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "umap-learn", "hdbscan")
-FORMAT = 2  # of what a checkpoint holds: others are not found
+FORMAT = 3  # of what a checkpoint holds: others are not found
 PLAIN = ("n_clusters", "losses", "seconds", "history", "spaces", "rule")  # of Progress: what JSON holds
 VOTES = ("consensus", "vote")
 
@@ -124,6 +124,7 @@ def _describe(progress, ensemble):
         consensus = getattr(progress, name)
         if consensus is not None:
             arrays |= {f"{name}.{part}": array for part, array in asdict(consensus).items()}
+    arrays |= {f"layouts.{space}": layout for space, layout in progress.layouts.items()}
     return document, arrays
 
 
@@ -137,4 +138,6 @@ def _progress_of(document, arrays):
     for name in VOTES:
         if f"{name}.labels" in arrays:
             parts[name] = Consensus(**{part: arrays[f"{name}.{part}"] for part in ("labels", "votes", "aligned")})
-    return Progress(**parts, best_encoders=_state_at("best_encoders.", arrays))
+    starts = {name: array for name, array in arrays.items() if name.startswith("layouts.")}
+    layouts = {int(name.removeprefix("layouts.")): array for name, array in starts.items()}
+    return Progress(**parts, layouts=layouts, best_encoders=_state_at("best_encoders.", arrays))

@@ -25,6 +25,7 @@ Embedding = NDArray[np.floating[Any]]
 Engine = Literal["auto", "umap-learn", "torch"]
 
 N_EPOCHS = 200
+N_EPOCHS_ON = 50  # from an embedding: as good in rounds (docs/speed.md)
 MIN_NEIGHBORS, MAX_NEIGHBORS = 12, 30
 NEIGHBORS_PER_ROW = 30 / 70_000
 _SHARE_OF_CLUSTER, _FEWEST_NEIGHBORS = 0.75, 4
@@ -44,8 +45,9 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         Dimensions of the embedding.
     min_dist : float, default=0.0
         Least distance of points in the embedding; 0 packs clusters most.
-    n_epochs : int, default=200
-        Passes over the neighbour graph's edges while rows are laid out.
+    n_epochs : int or "auto", default="auto"
+        Passes over the neighbour graph's edges while rows are laid out. "auto" is 200, and 50 where ``init`` is an
+        embedding.
     engine : {"auto", "umap-learn", "torch"}, default="auto"
         "auto" is "torch" on a CUDA device, and umap-learn, which is faster there, on the CPU. Embeddings differ, at
         equal trustworthiness.
@@ -55,6 +57,9 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         Seeds the layout.
     rows_per_cluster : float or None, default=None
         Rows that a cluster has in the mean. In `SPCClustering` None becomes N / C, where C is a number.
+    init : "auto" or ndarray of shape (N, n_components), default="auto"
+        Where rows are before they are laid out, up to a scale. "auto" is the graph's spectral layout; in
+        `SPCClustering`, after the first clustering, the embedding of the round before.
 
     Attributes
     ----------
@@ -80,11 +85,12 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         "n_neighbors": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "min_dist": [Interval(Real, 0, 1, closed="both")],
-        "n_epochs": [Interval(Integral, 1, None, closed="left")],
+        "n_epochs": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "engine": [StrOptions({"auto", "umap-learn", "torch"})],
         "device": "no_validation",  # resolve_device's
         "random_state": ["random_state"],
         "rows_per_cluster": [Interval(Real, 0, None, closed="neither"), None],
+        "init": [StrOptions({"auto"}), np.ndarray],
     }
 
     def __init__(
@@ -92,11 +98,12 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         n_neighbors: int | Literal["auto"] = "auto",
         n_components: int = 2,
         min_dist: float = 0.0,
-        n_epochs: int = N_EPOCHS,
+        n_epochs: int | Literal["auto"] = "auto",
         engine: Engine = "auto",
         device: str | torch.device = "auto",
         random_state: int | np.random.RandomState | None = None,
         rows_per_cluster: float | None = None,
+        init: Literal["auto"] | NDArray[Any] = "auto",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_components = n_components
@@ -106,6 +113,7 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         self.device = device
         self.random_state = random_state
         self.rows_per_cluster = rows_per_cluster
+        self.init = init
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> Self:
@@ -123,39 +131,58 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of its range, or the device is not on this machine.
+            If a parameter is out of its range or does not fit X, or the device is not on this machine.
         """
         # Each row among copies of itself would have no other neighbours, and clusters would fall apart.
         first, inverse = distinct_rows(np.asarray(X))
-        self.embedding_ = self._embed(np.asarray(X)[first])[inverse]
+        self.embedding_ = self._embed(np.asarray(X)[first], self._start(X, first))[inverse]
         return self
 
-    def _embed(self, X: NDArray[Any]) -> Embedding:
+    def _start(self, X: ArrayLike, first: NDArray[np.integer[Any]]) -> Embedding | None:
+        """Where the distinct rows of X begin, if that is told."""
+        if isinstance(self.init, str):
+            return None
+        shape = (len(np.asarray(X)), self.n_components)
+        if self.init.shape != shape or not np.isfinite(self.init).all():
+            raise ValueError(
+                f"init is an array of shape {self.init.shape}, which must be {shape}, one row for each row of X, and "
+                "finite. Pass such an embedding, or 'auto'."
+            )
+        return cast(Embedding, self.init[first].astype(np.float32))
+
+    @property
+    def _n_epochs(self) -> int:
+        if self.n_epochs != "auto":
+            return self.n_epochs
+        return N_EPOCHS if isinstance(self.init, str) else N_EPOCHS_ON
+
+    def _embed(self, X: NDArray[Any], start: Embedding | None) -> Embedding:
         """Embed distinct rows."""
         if len(X) == 1:
             return np.zeros((1, 1), dtype=np.float32)
         if len(X) < _MIN_ROWS:
             n_components = min(self.n_components, *X.shape)
             return cast(Embedding, PCA(n_components, svd_solver="full").fit_transform(X))
-        device, space = resolve_device(self.device), self._as_space(X)
+        device, space = resolve_device(self.device), self._as_space(X, start)
         settings = {
             "n_neighbors": space.n_neighbors,
             "n_components": self.n_components,
             "min_dist": self.min_dist,
-            "n_epochs": self.n_epochs,
+            "n_epochs": self._n_epochs,
             "seed": space.seed,
+            "start": space.start,
         }
         if self.engine == "torch" or (self.engine == "auto" and device.type == "cuda"):
             return cast(Embedding, _umap_torch.embed(space.X, **settings, device=device))
         return cast(Embedding, _umap_learn.embed(space.X, **settings))
 
-    def _as_space(self, X: NDArray[Any]) -> _umap_torch.Space:
+    def _as_space(self, X: NDArray[Any], start: Embedding | None) -> _umap_torch.Space:
         """Distinct rows, 8 or more, as the engines take them."""
         n_neighbors = self.n_neighbors
         if n_neighbors == "auto":
             n_neighbors = default_n_neighbors(len(X), self.rows_per_cluster)
         rows = np.ascontiguousarray(X, dtype=np.float32)
-        return _umap_torch.Space(rows, min(n_neighbors, len(X) - 1), draw_seed(self.random_state))
+        return _umap_torch.Space(rows, min(n_neighbors, len(X) - 1), draw_seed(self.random_state), start)
 
     @staticmethod
     def _fit_transform_spaces(
@@ -168,18 +195,19 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
             return None
         distinct = [distinct_rows(np.asarray(X)) for X in spaces]
         rows = [np.asarray(X)[first] for X, (first, _) in zip(spaces, distinct, strict=True)]
+        starts = [reducer._start(X, first) for reducer, X, (first, _) in zip(reducers, spaces, distinct, strict=True)]
         many = [i for i, X in enumerate(rows) if len(X) >= _MIN_ROWS]
         found = _umap_torch.embed_together(
-            [reducers[i]._as_space(rows[i]) for i in many],
+            [reducers[i]._as_space(rows[i], starts[i]) for i in many],
             alike.n_components,
             alike.min_dist,
-            alike.n_epochs,
+            alike._n_epochs,
             device,
             n_jobs,
         )
         embeddings = dict(zip(many, found, strict=True))
         return [
-            (embeddings[i] if i in embeddings else reducers[i]._embed(rows[i]))[inverse]
+            (embeddings[i] if i in embeddings else reducers[i]._embed(rows[i], starts[i]))[inverse]
             for i, (_, inverse) in enumerate(distinct)
         ]
 
@@ -198,7 +226,7 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of its range, or the device is not on this machine.
+            If a parameter is out of its range or does not fit X, or the device is not on this machine.
         """
         return cast(Embedding, self.fit(X).embedding_)
 

@@ -19,7 +19,7 @@ _LARGE_GRAPHS_LOCK = threading.Lock()
 _MIN_SPECTRAL_ROWS = 50
 
 
-def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed):
+def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed, start=None):
     """Embed rows (N, m) of float32 as `_umap_torch.embed` does, on the CPU: (N, n_components), float32."""
     from umap import umap_  # late: it takes a second
 
@@ -30,6 +30,8 @@ def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed):
         with _LARGE_GRAPHS_LOCK if len(X) > MAX_EXACT_ROWS else nullcontext():
             graph = fuzzy_graph(*nearest_neighbors(X, n_neighbors, random_state))
         a, b = umap_.find_ab_params(1.0, min_dist)
+        if start is None:
+            start = _initial_layout(graph, n_components, n_epochs, seed) if len(X) >= _MIN_SPECTRAL_ROWS else "random"
         embedding, _ = umap_.simplicial_set_embedding(
             X,
             graph,
@@ -40,7 +42,7 @@ def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed):
             gamma=1.0,
             negative_sample_rate=5,
             n_epochs=n_epochs,
-            init=_initial_layout(graph, n_components, n_epochs, seed) if len(X) >= _MIN_SPECTRAL_ROWS else "random",
+            init=start,
             random_state=random_state,
             metric="euclidean",
             metric_kwds={},

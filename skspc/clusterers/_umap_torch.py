@@ -43,11 +43,15 @@ _GOLDEN_SECTION = (math.sqrt(5) - 1) / 2
 
 
 class Space(NamedTuple):
-    """Rows to embed (N, m), at least 8; from 2 to N - 1 neighbours of each, a row the first of its own; a seed."""
+    """Rows to embed (N, m), at least 8; from 2 to N - 1 neighbours of each, a row the first of its own; a seed.
+
+    A start (N, n_components) may be given, which is scaled; else it is the graph's `initial_layout`.
+    """
 
     X: Any
     n_neighbors: int
     seed: int
+    start: Any = None
 
 
 class Graph(NamedTuple):
@@ -59,9 +63,9 @@ class Graph(NamedTuple):
     weights: torch.Tensor
 
 
-def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed, device):
+def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed, device, start=None):
     """Embed the rows of one `Space` by UMAP: (N, n_components), float32. See `embed_together`."""
-    return embed_together([Space(X, n_neighbors, seed)], n_components, min_dist, n_epochs, device)[0]
+    return embed_together([Space(X, n_neighbors, seed, start)], n_components, min_dist, n_epochs, device)[0]
 
 
 def embed_together(spaces, n_components, min_dist, n_epochs, device, n_jobs=1):
@@ -133,7 +137,8 @@ def make_graph(space, n_components, n_epochs, device):
         kept = weights * max(n_epochs, _MIN_KEPT_EPOCHS) >= 1  # the others would have less than one turn
         heads, tails, weights = heads[kept], tails[kept], weights[kept]
     graph = coo_array((to_numpy(weights), (to_numpy(heads), to_numpy(tails))), shape=(len(rows), len(rows))).tocsr()
-    start = initial_layout(graph, n_components, np.random.default_rng(space.seed))
+    rng = np.random.default_rng(space.seed)
+    start = initial_layout(graph, n_components, rng) if space.start is None else scaled(space.start, rng)
     return Graph(torch.as_tensor(start, device=device), heads, tails, weights)
 
 
@@ -282,8 +287,13 @@ def initial_layout(graph, n_components, rng):
     start = 3 * cells[part_of]  # a cell is 2 wide, 1 apart
     for rows in parts:
         start[rows] += spectral_layout(graph[rows][:, rows], n_components, rng)
-    start -= start.min(0)
-    start *= _START_WIDTH / np.maximum(start.max(0), np.finfo(float).tiny)
+    return scaled(start, rng)
+
+
+def scaled(start, rng):
+    """Scale a start (N, n_components) to be 10 wide along each axis, in float32, and no two rows in one place."""
+    start = start - start.min(0)
+    start *= _START_WIDTH / np.maximum(start.max(0), np.finfo(start.dtype).tiny)
     return (start + rng.normal(scale=_START_NOISE, size=start.shape)).astype(np.float32)
 
 

@@ -129,8 +129,8 @@ class MemberConv2d(nn.Module):
 class MemberConvTranspose2d(nn.Module):
     """K transposed convolutions with 3x3 kernels and stride 2: (B, K*in, h, w) -> (B, K*out, H, W).
 
-    ``size`` = (H, W) is the size that a convolution of stride 2 would bring to (h, w). A bias that a normalisation takes
-    away again is not trained: on the CPU its gradient, of rounding alone, would take longer than that of the kernels.
+    ``size`` = (H, W) is the size that a convolution of stride 2 would bring to (h, w). A bias that a normalisation
+    takes away again is not trained: on the CPU its gradient, mere rounding, would take longer than that of the kernels.
     """
 
     def __init__(self, n_in, n_out, size, generators, is_normalised=False):
