@@ -36,12 +36,12 @@ NOTES = {
     "main": """\
 Accuracy and NMI in percent, of the labels that the fit chose without the classes: mean over the seeds named, with the
 standard deviation of a run in brackets. Seconds are those of the whole fit in a new process, imports left out; MiB is
-that process's peak resident memory. A "+" behind a commit means changes that were not committed. UMAP + HDBSCAN and EVoC
-are not told the number of clusters, where the row does not say so; their noise is wrong in the accuracy and one more
+that process's peak resident memory. A "+" behind a commit means changes that were not committed. UMAP + HDBSCAN and
+EVoC are not told the number of clusters, unless the row says so; their noise is wrong in the accuracy and one more
 cluster in the NMI. Peers get the pixels or features that SPC gets. The paper's SPC and SPC-GMM have K = 15.
 
-Methods of ClustPy have its own defaults, a fully connected autoencoder among them. ClustPy scales nothing itself: pixels
-and counts are brought to [0, 1] by one range, features with negative values stay as they are. VaDE takes nothing
+Methods of ClustPy have its own defaults, a fully connected autoencoder among them. ClustPy scales nothing itself:
+pixels and counts are brought to [0, 1] by one range, features with negative values stay as they are. VaDE takes nothing
 outside [0, 1], so that each of such features is brought there by its own range. DeepECT grows a tree of at most 20
 leaves, which is cut to the number of clusters. N2D has t-SNE in two dimensions: by default it has as many as clusters,
 which scikit-learn's t-SNE refuses above three.""",
