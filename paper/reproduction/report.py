@@ -44,7 +44,8 @@ Methods of ClustPy have its own defaults, a fully connected autoencoder among th
 pixels and counts are brought to [0, 1] by one range, features with negative values stay as they are. VaDE takes nothing
 outside [0, 1], so that each of such features is brought there by its own range. DeepECT grows a tree of at most 20
 leaves, which is cut to the number of clusters. N2D has t-SNE in two dimensions: by default it has as many as clusters,
-which scikit-learn's t-SNE refuses above three.""",
+which scikit-learn's t-SNE refuses above three. EVoC compares rows by the cosine, and had its compiled functions on
+disk.""",
     "ablations": """\
 The paper's headings are followed: A1 trains on consensus labels, A2 on each member's own; its caption and text swap the
 two. The paper's figures are for K = 15 where nothing else is said; A1 and A2 here have the default's K. With K = 1 (A3,
