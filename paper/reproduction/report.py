@@ -18,7 +18,7 @@ COLUMNS = (
 )
 # Of the README: what a visitor decides by. Whole data sets, the method's own settings.
 README_ROWS = (
-    *(("digits", "umap-hdbscan"), ("digits", "evoc-told"), ("digits", "dec")),
+    *(("digits", "umap-hdbscan"), ("digits", "evoc-told"), ("digits", "n2d-clustpy")),
     *(("digits", "spc"), ("digits", "spc-affine")),
     ("usps", "spc-affine"),
     *(("stackoverflow_titles", "kmeans"), ("stackoverflow_titles", "spc")),
