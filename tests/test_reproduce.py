@@ -11,7 +11,7 @@ import pytest
 import reproduce
 from conftest import DATA
 from reproduction import data, machine, paper, report, results, runs, worker
-from reproduction.methods import METHODS, SPC, TABLES, configure, is_configured_as
+from reproduction.methods import METHODS, MODULE_OF, OF_CLUSTPY, SPC, TABLES, configure, is_configured_as
 from reproduction.runs import Run, expected_seconds, make_runs, plan
 
 from skspc import SPCClustering
@@ -230,13 +230,27 @@ def test_a_run_is_expected_to_take_what_others_took():
     assert expected_seconds(run, [five, two, same]) == 250
 
 
-def test_a_peer_that_is_not_installed_is_left_out(tmp_path, measured, said, monkeypatch):
-    monkeypatch.setattr(machine, "is_installed", lambda module: module != "clustpy")
-    planned = plan(["main"], ["digits"], [0], methods=["dec", "kmeans"])
+@pytest.mark.parametrize(("method", "needed"), [("dec", "clustpy"), ("n2d-clustpy", "clustpy"), ("evoc-told", "evoc")])
+def test_a_peer_that_is_not_installed_is_left_out(tmp_path, measured, said, monkeypatch, method, needed):
+    monkeypatch.setattr(machine, "is_installed", lambda module: module != needed)
+    planned = plan(["main"], ["digits"], [0], methods=[method, "kmeans"])
     assert make_runs(planned, tmp_path / "results.jsonl", say=said.append) == 0
     assert [run.method for run in measured] == ["kmeans"]
-    message = "main: digits, dec, seed 0: left out, ClustPy is not installed. Install it with: pip install clustpy"
-    assert message in said
+    remedy = f"{needed} is not installed. Install the peers with: pip install -r paper/peers.txt"
+    assert f"main: digits, {method}, seed 0: left out, {remedy}" in said
+
+
+def test_what_the_peers_need_is_what_their_file_installs():
+    lines = (runs.FOLDER / "peers.txt").read_text().splitlines()
+    assert {line.split("==")[0] for line in lines if not line.startswith("#")} == set(MODULE_OF.values())
+    assert set(MODULE_OF.values()) <= set(machine.PACKAGES)  # so that each row has the version
+
+
+def test_a_peer_that_is_told_the_number_is_another_one():
+    told, untold = (configure("EVoC", METHODS[method].parameters) for method in ("evoc-told", "evoc"))
+    assert is_configured_as(told, "EVoC", METHODS["evoc-told"].parameters)
+    assert not is_configured_as(told, "EVoC", METHODS["evoc"].parameters)
+    assert not is_configured_as(untold, "EVoC", METHODS["evoc-told"].parameters)
 
 
 def test_a_failed_run_costs_one_row(tmp_path, said):
@@ -349,20 +363,73 @@ def test_umap_and_a_clusterer_as_one_would_write_it(blobs, monkeypatch):
     assert given == [{"n_neighbors": 30, "min_dist": 0.0, "random_state": 4, "n_jobs": 1}] * 2
 
 
-def test_clustpy_is_given_flat_rows_from_0_to_1(monkeypatch):
-    class DEC:
-        def __init__(self, n_clusters, random_state):
-            self.n_clusters, self.random_state = n_clusters, random_state
+class Peer:
+    """Stands in for any peer: notes what it is given, and has a tree of three leaves."""
 
-        def fit_predict(self, X):
-            np.testing.assert_allclose(X, [[0, 0.5], [1, 1]])
-            assert (X.dtype, self.n_clusters, self.random_state) == (np.float32, 2, 7)
-            return np.array([1, 0], dtype=np.int32)
+    tree_ = SimpleNamespace(get_leaf_and_split_nodes=lambda: ([0, 1, 2], [3, 4]))
 
-    monkeypatch.setitem(sys.modules, "clustpy", SimpleNamespace(deep=SimpleNamespace(DEC=DEC)))
-    task = {"algorithm": "DEC", "n_clusters": 2, "seed": 7, "parameters": {}}
-    arrays, _ = worker.fit_clustpy(np.array([[[0, 8]], [[16, 16]]], dtype=np.uint8), task)
-    assert arrays["labels"].tolist() == [1, 0]
+    def __init__(self, **settings):
+        self.given.append(settings)
+
+    def fit_predict(self, X):
+        np.testing.assert_allclose(X, [[0, 0.5], [1, 1]])
+        assert X.dtype == np.float32
+        return np.array([1, 0], dtype=np.int32)
+
+    def flat_clustering(self, n_leaf_nodes_to_keep):
+        self.given.append(n_leaf_nodes_to_keep)
+        return np.array([0, 0], dtype=np.int32)
+
+
+@pytest.fixture
+def peer(monkeypatch):
+    """The stand-in, in the place of all that ClustPy and EVoC have."""
+    deep = SimpleNamespace(**dict.fromkeys(OF_CLUSTPY, Peer))
+    monkeypatch.setattr(Peer, "given", [], raising=False)
+    monkeypatch.setitem(sys.modules, "clustpy", SimpleNamespace(deep=deep))
+    monkeypatch.setitem(sys.modules, "evoc", SimpleNamespace(EVoC=Peer))
+    return Peer
+
+
+def fit_peer(method, n_clusters=2):
+    """Labels of a method on two images of 0 to 16."""
+    algorithm, parameters = METHODS[method].algorithm, METHODS[method].parameters
+    task = {"algorithm": algorithm, "n_clusters": n_clusters, "seed": 7, "parameters": parameters}
+    fit = worker.fit_clustpy if algorithm in OF_CLUSTPY else worker.FITS[algorithm]
+    images = np.array([[[0, 8]], [[16, 16]]], dtype=np.uint8)
+    arrays, figures = fit(images if algorithm in OF_CLUSTPY else images / 16, task)
+    assert figures.keys() == {"seconds", "device"}
+    return arrays["labels"].tolist()
+
+
+@pytest.mark.parametrize("method", ["dec", "idec", "dcn", "vade"])
+def test_clustpy_is_given_flat_rows_from_0_to_1_and_its_own_defaults(peer, method):
+    assert fit_peer(method) == [1, 0]
+    assert peer.given == [{"n_clusters": 2, "random_state": 7}]
+
+
+def test_a_tree_is_cut_to_the_number_of_clusters_as_far_as_it_has_leaves(peer):
+    assert fit_peer("deepect") == [0, 0]
+    assert fit_peer("deepect", n_clusters=9) == [0, 0]
+    assert peer.given == [{"random_state": 7}, 2, {"random_state": 7}, 3]
+
+
+def test_clustpys_n2d_has_a_plane(peer):
+    assert fit_peer("n2d-clustpy") == [1, 0]
+    assert peer.given == [{"n_clusters": 2, "random_state": 7, "manifold_params": {"n_components": 2}}]
+
+
+def test_evoc_is_told_the_number_of_clusters_or_not(peer):
+    assert fit_peer("evoc") == fit_peer("evoc-told") == [1, 0]
+    assert peer.given == [{"approx_n_clusters": number, "random_state": 7} for number in (None, 2)]
+
+
+def test_features_with_negative_values_are_scaled_for_vade_alone():
+    features = np.array([[-1, 5, 2], [3, 5, -2], [1, 5, 0]], dtype=np.float32)
+    assert worker.scale_for_clustpy(features, "IDEC") is features
+    scaled = worker.scale_for_clustpy(features, "VaDE")
+    np.testing.assert_allclose(scaled, [[0, 0, 1], [1, 0, 0], [0.5, 0, 0.5]])
+    assert scaled.dtype == np.float32
 
 
 def test_peak_memory_is_that_of_the_process():

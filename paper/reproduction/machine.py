@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("torch", "scikit-learn", "umap-learn", "hdbscan", "numpy", "fast-hdbscan", "clustpy")
+PACKAGES = ("torch", "scikit-learn", "umap-learn", "hdbscan", "numpy", "fast-hdbscan", "clustpy", "evoc")
 MIB = 2**20
 
 

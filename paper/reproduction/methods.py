@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from functools import cache
 
 SPC = "SPCClustering"
-OF_CLUSTPY = ("DEC", "IDEC", "DCN")
+OF_CLUSTPY = ("DEC", "IDEC", "DCN", "VaDE", "DeepECT", "N2D")
+# What paper/peers.txt installs, by the algorithms that need it.
+MODULE_OF = {**dict.fromkeys(OF_CLUSTPY, "clustpy"), "EVoC": "evoc"}
 ENSEMBLE_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25)  # the paper's
 # Of SPCClustering: what the labels do not depend on (a device changes them, but it stands in the row by name), and
 # what a run has apart.
@@ -43,6 +45,12 @@ METHODS = {
     "dec": Method("DEC (ClustPy)", "DEC"),
     "idec": Method("IDEC (ClustPy)", "IDEC"),
     "dcn": Method("DCN (ClustPy)", "DCN"),
+    "vade": Method("VaDE (ClustPy)", "VaDE"),
+    "deepect": Method("DeepECT (ClustPy)", "DeepECT"),
+    # As many dimensions as clusters are the default, and scikit-learn's t-SNE has three at most.
+    "n2d-clustpy": Method("N2D (ClustPy)", "N2D", {"manifold_params": {"n_components": 2}}),
+    "evoc": Method("EVoC", "EVoC", {"approx_n_clusters": None}),
+    "evoc-told": Method("EVoC, told the number of clusters", "EVoC", {"approx_n_clusters": "C"}),
     "a1": _spc("A1: all rows train, on consensus labels", selection="consensus"),
     "a2": _spc("A2: all rows train, each member on its own labels", selection="own"),
     "a3": _spc("A3: one member", n_estimators=1),
@@ -57,7 +65,7 @@ METHODS = {
 TABLES = {
     "main": (
         *("spc", "spc-affine", "spc-gmm", "spc-k15", "kmeans", "umap-gmm", "umap-hdbscan", "n2d"),
-        *("dec", "idec", "dcn"),
+        *("dec", "idec", "dcn", "vade", "deepect", "n2d-clustpy", "evoc", "evoc-told"),
     ),
     "ablations": ("spc", "spc-gmm", "a1", "a2", "a3", "a4", "a5-k1", "a5-k15", "a6"),
     "ensemble-size": tuple(f"k{size}" for size in ENSEMBLE_SIZES),

@@ -18,7 +18,8 @@ COLUMNS = (
 )
 # Of the README: what a visitor decides by. Whole data sets, the method's own settings.
 README_ROWS = (
-    *(("digits", "umap-hdbscan"), ("digits", "spc"), ("digits", "spc-affine")),
+    *(("digits", "umap-hdbscan"), ("digits", "evoc-told"), ("digits", "n2d-clustpy")),
+    *(("digits", "spc"), ("digits", "spc-affine")),
     ("usps", "spc-affine"),
     *(("stackoverflow_titles", "kmeans"), ("stackoverflow_titles", "spc")),
 )
@@ -36,9 +37,16 @@ NOTES = {
     "main": """\
 Accuracy and NMI in percent, of the labels that the fit chose without the classes: mean over the seeds named, with the
 standard deviation of a run in brackets. Seconds are those of the whole fit in a new process, imports left out; MiB is
-that process's peak resident memory. A "+" behind a commit means changes that were not committed. UMAP + HDBSCAN is not
-told the number of clusters; its noise is wrong in the accuracy and one more cluster in the NMI. Peers get the pixels or
-features that SPC gets. The paper's SPC and SPC-GMM have K = 15.""",
+that process's peak resident memory. A "+" behind a commit means changes that were not committed. UMAP + HDBSCAN and
+EVoC are not told the number of clusters, unless the row says so; their noise is wrong in the accuracy and one more
+cluster in the NMI. Peers get the pixels or features that SPC gets. The paper's SPC and SPC-GMM have K = 15.
+
+Methods of ClustPy have its own defaults, a fully connected autoencoder among them. ClustPy scales nothing itself:
+pixels and counts are brought to [0, 1] by one range, features with negative values stay as they are. VaDE takes nothing
+outside [0, 1], so that each of such features is brought there by its own range. DeepECT grows a tree of at most 20
+leaves, which is cut to the number of clusters. N2D has t-SNE in two dimensions: by default it has as many as clusters,
+which scikit-learn's t-SNE refuses above three. EVoC compares rows by the cosine, and had its compiled functions on
+disk.""",
     "ablations": """\
 The paper's headings are followed: A1 trains on consensus labels, A2 on each member's own; its caption and text swap the
 two. The paper's figures are for K = 15 where nothing else is said; A1 and A2 here have the default's K. With K = 1 (A3,
@@ -57,7 +65,7 @@ README_NOTE = """\
 SPC is `SPCClustering`; its peers get the pixels or features that it gets. Accuracy and NMI in percent, of the labels
 that the fit chose without the classes: mean over the seeds named, with the standard deviation of a run in brackets.
 Seconds are those of the whole fit in a new process, imports left out. UMAP + HDBSCAN is not told the number of
-clusters; its noise is wrong in the accuracy and one more cluster in the NMI."""
+clusters. Its noise, and EVoC's, is wrong in the accuracy and one more cluster in the NMI."""
 ORACLE_NOTE = (
     "Not a result: the round with the highest accuracy among those of a fit, which takes the classes to know. It shows "
     "what choosing the round without them costs."

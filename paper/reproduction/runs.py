@@ -15,7 +15,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from skspc.metrics import clustering_accuracy
 
 from . import data, machine
-from .methods import METHODS, OF_CLUSTPY, SPC, TABLES, configure, is_configured_as
+from .methods import METHODS, MODULE_OF, SPC, TABLES, configure, is_configured_as
 from .results import append_row, read_rows
 
 NOISE = -1
@@ -127,8 +127,9 @@ def make_runs(runs, path, hours=None, fresh=False, say=print):
         if any(run.is_in(row) and (not fresh or is_current(row)) for row in rows):
             say(f"{run}: there already")
             continue
-        if run.algorithm in OF_CLUSTPY and not machine.is_installed("clustpy"):
-            say(f"{run}: left out, ClustPy is not installed. Install it with: pip install clustpy")
+        module = MODULE_OF.get(run.algorithm)
+        if module and not machine.is_installed(module):
+            say(f"{run}: left out, {module} is not installed. Install the peers with: pip install -r paper/peers.txt")
             continue
         if time.monotonic() + expected_seconds(run, rows) > deadline:
             say(f"{run}: would not be over within {hours:g} hours; stopped here, the same command goes on from here")

@@ -97,17 +97,49 @@ def fit_umap_hdbscan(rows, task):
     return on_cpu(clusterer.fit_predict(reducer.fit_transform(flat(rows))), start)
 
 
+def fit_evoc(rows, task):
+    """EVoC on the rows as floats, since it takes those of uint8 for bits; by the cosine, so that no scale counts."""
+    import evoc
+
+    number = {"C": task["n_clusters"], None: None}[task["parameters"]["approx_n_clusters"]]
+    model = evoc.EVoC(approx_n_clusters=number, random_state=task["seed"])
+    values = flat(rows).astype(np.float32)
+    start = time.perf_counter()
+    return on_cpu(model.fit_predict(values), start)
+
+
 def fit_clustpy(rows, task):
-    """A method of ClustPy with its own defaults; pixels and other counts are brought to [0, 1]."""
+    """A method of ClustPy with its own defaults, on rows that are scaled for it.
+
+    DeepECT, which grows a tree and is told no number, has its tree cut to the number of clusters.
+    """
     from clustpy import deep
 
-    values = flat(rows).astype(np.float32)
-    if values.min() >= 0:
-        values /= values.max()
-    model = getattr(deep, task["algorithm"])(task["n_clusters"], random_state=task["seed"], **task["parameters"])
+    name, n_clusters = task["algorithm"], task["n_clusters"]
+    values = scale_for_clustpy(flat(rows).astype(np.float32), name)
+    number = {} if name == "DeepECT" else {"n_clusters": n_clusters}
+    model = getattr(deep, name)(**number, random_state=task["seed"], **task["parameters"])
     start = time.perf_counter()
-    arrays, figures = on_cpu(np.asarray(model.fit_predict(values), dtype=np.int64), start)
+    labels = model.fit_predict(values)
+    if name == "DeepECT":
+        leaves, _ = model.tree_.get_leaf_and_split_nodes()
+        labels = model.flat_clustering(min(n_clusters, len(leaves)))
+    arrays, figures = on_cpu(np.asarray(labels, dtype=np.int64), start)
     return arrays, figures | {"device": machine.gpu_name() or machine.cpu_name()}
+
+
+def scale_for_clustpy(values, algorithm):
+    """Rows as ClustPy's methods get them: it scales nothing itself.
+
+    Pixels and other counts are brought to [0, 1] by one range. Features with negative values stay as they are, but for
+    VaDE, whose cross-entropy takes nothing outside [0, 1]: each has its own range brought to that.
+    """
+    if values.min() >= 0:
+        return values / values.max()
+    if algorithm != "VaDE":
+        return values
+    low, high = values.min(axis=0), values.max(axis=0)
+    return np.clip((values - low) / np.where(high > low, high - low, 1), 0, 1)
 
 
 def flat(rows):
@@ -119,4 +151,5 @@ FITS = {
     "KMeans": fit_kmeans,
     "UMAP + GMM": fit_umap_gmm,
     "UMAP + HDBSCAN": fit_umap_hdbscan,
+    "EVoC": fit_evoc,
 }
