@@ -41,6 +41,7 @@ PARTS = {
     "optdigits, part 1": ("optdigits", 0, 1797),
     "optdigits, part 2": ("optdigits", 1797, 1797),
     "HAR": ("har_inertial", 0, 4000),
+    "HAR, 3000 rows": ("har_inertial", 0, 3000),
     "COIL-20": ("coil20", 0, 1440),
     "MNIST": ("mnist", 0, 2500),
     "pendigits": ("pendigits", 0, 4000),

@@ -370,7 +370,7 @@ class Sparse:
         self.parts, self.size, self.make = (indices, values), size, make
 
     def coalesce(self):
-        check_waits("coalesce", "a value", bool(Log.recordings))
+        check_waits("coalesce", "a value", is_recording())
         card, (indices, values) = self.parts[0].device, (part.inner for part in self.parts)
         with _disable_current_modes():
             joined = self.make(indices, values, self.size, check_invariants=False).coalesce()

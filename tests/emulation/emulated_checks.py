@@ -290,6 +290,9 @@ def check_two_fits_in_threads_are_what_they_are_alone():
         thread.start()
     for thread in threads:
         thread.join()
+    for result in found.values():
+        if isinstance(result, BaseException):
+            raise result
     losses, embedding = found["alone"]
     assert all(found[name][0] == losses and np.array_equal(found[name][1], embedding) for name in range(2)), found
 
