@@ -185,7 +185,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Rows in a member's batch. "auto" is the power of two next below N / 16, between 32 and 256.
     learning_rate : float or "auto", default="auto"
         Step size of the optimiser, Adam. "auto" is 0.001.
-    max_iter : int, default=8
+    max_iter : int, default=5
         Training rounds at most; with 0 the pretrained latents are clustered once.
     n_iter_no_change : int, default=2
         Rounds in a row that bring nothing new, after which training stops.
@@ -331,7 +331,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         epochs: int | Literal["auto"] = "auto",
         batch_size: int | Literal["auto"] = "auto",
         learning_rate: float | Literal["auto"] = "auto",
-        max_iter: int = 8,
+        max_iter: int = 5,
         n_iter_no_change: int = 2,
         tol: float = 0.005,
         selection: Literal["agreed", "consensus", "own"] = "agreed",
