@@ -36,12 +36,13 @@ WAYS = {  # steps a round; whether layouts begin anew, with how many epochs
     "anew, 100 steps": {"n_epochs": 200, "n_steps": 100},
     "100 steps": {"n_steps": 100},
 }
-STOPS = {  # n_iter_no_change, tol, whether agreed rows that grow in number keep a fit going
-    "as shipped": (2, 0.005, True),
-    "labels alone": (2, 0.005, False),
-    "labels alone, tol .003": (2, 0.003, False),
-    "labels alone, three rounds": (3, 0.005, False),
-    "labels alone, one round": (1, 0.005, False),
+STOPS = {  # most rounds, n_iter_no_change, tol, whether agreed rows that grow in number keep a fit going
+    "as shipped": (5, 2, 0.005, True),
+    "eight rounds at most": (8, 2, 0.005, True),
+    "three rounds at most": (3, 2, 0.005, True),
+    "eight, labels alone": (8, 2, 0.005, False),
+    "eight, labels alone, tol .003": (8, 2, 0.003, False),
+    "eight, labels alone, one round": (8, 1, 0.005, False),
 }
 
 
@@ -89,14 +90,14 @@ def accuracy(start, consensus):
     return round(100 * clustering_accuracy(start.classes, consensus.labels), 2)
 
 
-def last_round(row, n_iter_no_change, tol, counts_agreed):
+def last_round(row, max_iter, n_iter_no_change, tol, counts_agreed):
     """The round after which a fit would have ended."""
     history = [
         {"n_agreed": agreed if counts_agreed else 0, "n_rows": 1, "mean_agreement": 0, "label_change": change}
         for agreed, change in zip(row["agreed"], row["change"], strict=True)
     ]
-    ends = (i for i in range(len(history)) if has_settled(history[: i + 1], n_iter_no_change, tol))
-    return next(ends, len(history) - 1)
+    ends = (i for i in range(max_iter) if has_settled(history[: i + 1], n_iter_no_change, tol))
+    return next(ends, max_iter)
 
 
 def print_stops():
