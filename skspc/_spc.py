@@ -53,6 +53,7 @@ from ._method.editing import (
     split_cluster,
 )
 from ._method.known_labels import NOTHING, Prior, distinct_labels, known_of_distinct
+from ._method.landmarks import check_landmarks, n_labelled
 from ._method.outliers import draw_kept, keep_rows, outlier_scores, strangeness
 from ._method.parts import AUTO, check_parts
 from ._method.progress import RoundSettings, RoundsResult
@@ -154,6 +155,10 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         What reduces the latents for the clusterer; with None it sees the latents themselves. A copy is made for each
         labelling, with ``random_state`` set if it has one, ``device`` if that is "auto", and ``rows_per_cluster`` if
         that is None.
+    max_landmarks : int or None, default=50000
+        Rows that are reduced and clustered, where there are more: drawn anew for each round, the same for all its
+        labellings. Other rows take the label of the nearest of these in the latents, so that time grows in proportion
+        to the rows. All rows train and vote. None is all rows.
     network : {"auto", "conv", "mlp"} or instance, default="auto"
         Kind of the autoencoders. "auto" is "conv", convolutional, for images and "mlp", fully connected, for vectors.
         An instance, e.g. `skspc.networks.ConvNetwork`, has settings of its own.
@@ -276,6 +281,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "clusterer": [str, HasMethods("fit_predict")],
         "reducer": [str, HasMethods("fit_transform"), None],
+        "max_landmarks": [Interval(Integral, 2, None, closed="left"), None],
         "network": [str, HasMethods("build")],
         "image_shape": [tuple, list, None],
         "scaling": [StrOptions({"auto", "standard", "global"}), None],
@@ -320,6 +326,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         *,
         clusterer: str | Clusterer = "auto",
         reducer: str | Reducer | None = "umap",
+        max_landmarks: int | None = 50_000,
         network: str | object = "auto",
         image_shape: Sequence[int] | None = None,
         scaling: Literal["auto", "standard", "global"] | None = "auto",
@@ -348,6 +355,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.n_clusters = n_clusters
         self.clusterer = clusterer
         self.reducer = reducer
+        self.max_landmarks = max_landmarks
         self.network = network
         self.image_shape = image_shape
         self.scaling = scaling
@@ -414,7 +422,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         ValueError
             If X is not finite or holds what is no number, has fewer rows than clusters or fewer than two, or if a
             parameter does not fit X or this machine; if ``known_labels`` are not one for each row, no whole numbers, or
-            not below n_clusters; before any training.
+            not below n_clusters; if ``max_landmarks`` is, but below the rows; before any training.
         TypeError
             If X is sparse, or has times beside numbers; if a clusterer, reducer or network lacks a method, or
             ``monitor`` cannot be called.
@@ -439,7 +447,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         network = choose_network(self.network, image_shape)
         augmentation = get_augmentation(self.augmentation, image_shape)
         first, inverse = distinct_rows(X)
-        rules = labelling_rules(self.clusterer, self.reducer, self.n_clusters, len(first))
+        rules = self._labelling_rules(self.n_clusters, len(first))
         check_parts(rules[0].clusterer, rules[0].reducer, self.n_clusters, device)
         n_clusters = self._attainable_n_clusters(len(first))
         known = check_known_labels(known_labels, len(X), n_clusters)
@@ -615,7 +623,15 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        return int(min(self.n_clusters, n_distinct))
+        n_clusters = int(min(self.n_clusters, n_distinct))
+        check_landmarks(self.max_landmarks, n_clusters, n_distinct)
+        return n_clusters
+
+    def _labelling_rules(self, n_clusters: int | str, n_rows: int) -> tuple[LabellingRule, ...]:
+        """The rules between which a fit to so many rows chooses."""
+        n_rows = n_labelled(n_rows, self.max_landmarks)
+        rules: tuple[LabellingRule, ...] = labelling_rules(self.clusterer, self.reducer, n_clusters, n_rows)
+        return rules
 
     def _new_ensemble(
         self, network: Any, rows: Array, seed: int, device: torch.device, batch_size: int, augmentation: Any
@@ -657,6 +673,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             n_iter_no_change=self.n_iter_no_change,
             tol=self.tol,
             max_samples=self.max_samples,
+            max_landmarks=self.max_landmarks,
             n_jobs=self.n_jobs,
             device=device,
             pretraining=plan(self.pretrain_epochs, PRETRAIN_EPOCHS, MIN_PRETRAIN_STEPS),
@@ -922,8 +939,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         check_split(a, n, self.n_clusters_, self.history_)
         row, spaces = self.history_[self.best_iter_], spaces_of(self.history_, len(self.member_labels_))
         seed = derive_seed(self._ensemble.seed, SPLITS)
-        rules = labelling_rules(self.clusterer, self.reducer, n, int(np.sum(self.labels_ == a)))
-        rule = rule_of(rules, row)
+        rule = rule_of(self._labelling_rules(n, int(np.sum(self.labels_ == a))), row)
         return self._edited(
             X, lambda vote, latents, settings: split_cluster(vote, latents, a, n, spaces, settings, seed), rule
         )

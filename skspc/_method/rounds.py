@@ -7,12 +7,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._constants import NOISE
-from .._runtime.seeding import LABELLING, SAMPLES, derive_seed
+from .._runtime.seeding import LABELLING, LANDMARKS, SAMPLES, derive_seed
 from .choice import choose_rule
 from .consensus import Consensus, find_consensus, label_change, select_agreed, vote_with
 from .history import best_round, has_settled
 from .known_labels import NOTHING, follow_known, named_by, with_known
-from .labelling import Labellings, cluster_spaces, keep_exact, n_spaces, settle_n_clusters
+from .labelling import Labellings, cluster_spaces, keep_exact, latent_spaces, n_spaces, settle_n_clusters
+from .landmarks import draw_landmarks, landmarks_alone, spread_labels
 from .objectives import Heads, PseudoLabels, Reconstruction
 from .progress import Progress, RoundsResult, Stopwatch
 from .pseudo_labels import draw_samples, pseudo_labels, reconstructed_rows
@@ -100,17 +101,14 @@ def _cluster(X, ensemble, progress, settings, prior):
     latents = ensemble.encode(X)
     diverged = without_vote(latents, ensemble.diverged)
     clock.lap("encode")
-    seed = derive_seed(ensemble.seed, LABELLING, index)
-    rule, settings = progress.rule, settings.by_rule(progress.rule)
-    found, embeddings = cluster_spaces(latents, progress.n_clusters, settings, seed, diverged)
-    n_clusters = progress.n_clusters if index else settle_n_clusters(list(found.values()), progress.n_clusters)
-    if index == 0:
-        if n_clusters < prior.n_known:
-            n_clusters = prior.n_known
-            found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged, embeddings)
-        rule, settings, found, embeddings = relabel_by_choice(
-            latents, embeddings, found, n_clusters, settings, seed, diverged
-        )
+    # Others in each round: what one draw gets wrong by chance is outvoted, as are UMAP's layouts. But the same for all
+    # members, whose labellings are compared.
+    landmarks = draw_landmarks(latents.shape[1], settings.max_landmarks, derive_seed(ensemble.seed, LANDMARKS, index))
+    seed, seen = derive_seed(ensemble.seed, LABELLING, index), landmarks_alone(latents, landmarks)
+    n_clusters, rule, settings, found, spaces = _label(seen, progress, settings, seed, diverged, prior)
+    if landmarks is not None:
+        spaces = latent_spaces(latents, settings.concatenate, diverged)
+        found = spread_labels(spaces, found, landmarks, settings.n_jobs)
     labellings = keep_exact(found, n_clusters, n_spaces(ensemble.n_members, settings.concatenate))
     clock.lap("cluster")
     names = prior.names(n_clusters) if progress.vote is None else progress.vote.labels
@@ -118,7 +116,7 @@ def _cluster(X, ensemble, progress, settings, prior):
     if prior.known is not None and consensus is not None:
         if names is None:
             consensus = named_by(consensus, prior.known, n_clusters)
-        consensus = follow_known(consensus, [embeddings[i] for i in labellings.spaces], prior.known, n_clusters)
+        consensus = follow_known(consensus, [spaces[i] for i in labellings.spaces], prior.known, n_clusters)
     vote = vote_with(progress.vote, consensus, n_clusters, prior.known)
     clock.lap("vote")
     seconds = progress.seconds | clock.seconds
@@ -136,6 +134,22 @@ def _cluster(X, ensemble, progress, settings, prior):
     if best_round(progress.history) == index:
         progress = replace(progress, best_encoders=ensemble.state()["autoencoder"])
     return progress
+
+
+def _label(latents, progress, settings, seed, diverged, prior):
+    """Label the spaces of latents (K, N, m); at the first clustering, settle the number of clusters and the rule.
+
+    Returned are the number, the rule's index, the settings with it, the labels (N,) by space, and what was labelled.
+    """
+    settings = settings.by_rule(progress.rule)
+    found, embeddings = cluster_spaces(latents, progress.n_clusters, settings, seed, diverged)
+    if progress.history:
+        return progress.n_clusters, progress.rule, settings, found, embeddings
+    n_clusters = settle_n_clusters(list(found.values()), progress.n_clusters)
+    if n_clusters < prior.n_known:
+        n_clusters = prior.n_known
+        found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged, embeddings)
+    return n_clusters, *relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged)
 
 
 def relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged):
