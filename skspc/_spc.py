@@ -62,7 +62,7 @@ from ._method.representatives import rank_representatives
 from ._method.rounds import label_without_rounds, run_rounds
 from ._persistence.checkpoints import Checkpoints, checkpoint_key
 from ._persistence.model_files import load_model, save_model
-from ._runtime.arrays import distinct_rows, to_numpy
+from ._runtime.arrays import distinct_rows, lies_in_file, rows_at, to_numpy
 from ._runtime.devices import inference_device, resolve_device, resolve_precision
 from ._runtime.jobs import jobs_at_once, scattered
 from ._runtime.memory import release_memory
@@ -84,6 +84,7 @@ Array: TypeAlias = NDArray[Any]
 Shape: TypeAlias = tuple[int, ...] | None  # (C, H, W) of images
 
 ROWS_AT_ONCE = 4096  # in predict
+VALUES_AT_ONCE = 2**21  # there, of rows that lie in a file
 SAME_PROBABILITY = 1e-3  # of a row on another device
 FITTED_PRIVATELY = ("_image_shape", "_scaling", "_ensemble", "_kept")
 
@@ -456,7 +457,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         stored = checkpoints.stored_seed()
         seed = seed if stored is None else stored
 
-        distinct = X if len(first) == len(X) else X[first]
+        distinct = rows_at(X, first)
         trial._image_shape, trial._scaling = image_shape, self._fit_scaling(distinct, image_shape)
         prior = self._prior(known, distinct, inverse)
         settings = self._round_settings(len(first), rules, device)
@@ -975,7 +976,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             found = self._probabilities(rows)[np.arange(len(rows)), self.labels_]
             if np.allclose(found, self.label_probability_, rtol=0, atol=SAME_PROBABILITY):
                 first, inverse = distinct_rows(rows)
-                return rows[first], first, inverse
+                return rows_at(rows, first), first, inverse
         raise ValueError(
             f"X has {len(rows)} rows, which are not the {len(self.labels_)} rows of the fit in their order. Pass what "
             "was passed to fit."
@@ -1083,8 +1084,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """Yield the ensemble as it infers, and a few thousand checked rows as it takes them."""
         with ordinary_torch_modes():
             ensemble = self._ensemble.for_inference(inference_device(self.device))
-        for start in range(0, len(X), ROWS_AT_ONCE):
-            yield ensemble, self._scaling.apply(X[start : start + ROWS_AT_ONCE], np.float64)
+        n_rows = min(ROWS_AT_ONCE, max(1, VALUES_AT_ONCE // X.shape[1])) if lies_in_file(X) else ROWS_AT_ONCE
+        for start in range(0, len(X), n_rows):
+            yield ensemble, self._scaling.apply(X[start : start + n_rows], np.float64)
 
     @contextmanager
     def _inference(self) -> Iterator[None]:

@@ -20,7 +20,7 @@ from ._method.parts import check_parts, count_parameter
 from ._method.progress import RoundSettings
 from ._method.reporter import Reporter
 from ._method.rounds import without_vote
-from ._runtime.arrays import distinct_rows
+from ._runtime.arrays import distinct_rows, rows_at
 from ._runtime.devices import resolve_device
 from ._runtime.jobs import scattered
 from ._runtime.memory import release_memory
@@ -177,7 +177,7 @@ def _curve(model: SPCClustering, X: ArrayLike, counts: list[int], n_splits: int)
         )
     settings = {count: _settings(model, count, len(first), device) for count in counts}
     seed = draw_seed(model.random_state)
-    distinct = rows[first]
+    distinct = rows_at(rows, first)
     scaled = model._fit_scaling(distinct, image_shape).training_rows(distinct)
     batch_size = settings[counts[-1]].pretraining.batch_size
     ensemble = model._new_ensemble(network, scaled, seed, device, batch_size, augmentation)

@@ -11,9 +11,9 @@ from .._runtime.threads import threads_shared
 from .known_labels import ranked_counts
 
 N_NEIGHBORS = 5  # landmarks that a row is labelled by
-_CELLS = 3  # times the square root of the landmarks: with so many, finding a cell and looking into it take as long
-_CELLS_SEEN = 4  # in which the neighbours of a row are looked for
-_ROWS_PER_CHUNK = 1024
+_CELLS = 3  # times the square root of the landmarks
+_CELLS_SEEN = 16  # by each row; on latents of MNIST 99 % of the rows get the label that all distances give them
+_ROWS_PER_CHUNK, _MAX_DISTANCES = 2**15, 2**21  # at once
 
 
 def check_landmarks(max_landmarks, n_clusters, n_rows):
@@ -56,44 +56,60 @@ def label_by_landmarks(space_in_tuple, landmarks, labels):
     These keep their labels (n,). Another row has the label that most of its five nearest landmarks have, noise left
     out, and is ``NOISE`` where most of them are.
     """
-    # All distances, to 50 000 landmarks, would take longer than UMAP of these does. Rows and landmarks are dealt to the
-    # nearest of some landmarks, and neighbours are looked for in the cells next to a row's own.
+    # All distances to 50 000 landmarks would take longer than UMAP of these does. Landmarks are dealt to the nearest of
+    # some of them, and a row looks for its neighbours in the cells of those that are nearest to it.
     (space,) = space_in_tuple
-    centers = space[landmarks[:: max(1, isqrt(len(landmarks)) // _CELLS)]]
-    cells = _nearest(centers, space, 1)[:, 0]
-    beside = _nearest(centers, centers, _CELLS_SEEN)
-    spread = np.full(len(space), NOISE)
+    known = space[landmarks].astype(np.float64)
+    centers = known[:: max(1, isqrt(len(known)) // _CELLS)]
+    cells = _split_by(_nearest(centers, known, 1), len(centers))
+    centers, cells = centers[[len(cell) > 0 for cell in cells]], [cell for cell in cells if len(cell)]
+    spread = np.empty(len(space), dtype=np.int64)
     spread[landmarks] = labels
-    of_landmarks = _by_cell(landmarks, cells, len(centers))
-    others = _by_cell(np.delete(np.arange(len(space)), landmarks), cells, len(centers))
-    for cell, rows in enumerate(others):
-        if len(rows):
-            seen = np.concatenate([of_landmarks[each] for each in beside[cell]])
-            near = seen[_nearest(space[seen], space[rows], N_NEIGHBORS)]
-            spread[rows] = label_of_most(spread[near])
+    others = np.delete(np.arange(len(space)), landmarks)
+    for start in range(0, len(others), _ROWS_PER_CHUNK):
+        rows = others[start : start + _ROWS_PER_CHUNK]
+        spread[rows] = label_of_most(labels[_nearest_in_cells(known, centers, cells, space[rows].astype(np.float64))])
     return spread
 
 
-def _by_cell(rows, cells, n_cells):
-    """Split some rows, in order, by the cells (N,) of all: a list of index arrays."""
-    ordered = rows[np.argsort(cells[rows], kind="stable")]
-    return np.split(ordered, np.searchsorted(cells[ordered], np.arange(1, n_cells)))
+def _nearest_in_cells(known, centers, cells, rows):
+    """Indices (n, k) of the landmarks (m, d) nearest to rows (n, d), of those in cells near to a row, nearest first.
+
+    Where these are fewer than k, the nearest stands for those that lack.
+    """
+    n_near = min(N_NEIGHBORS, len(known))
+    found, distances = np.zeros((len(rows), n_near), dtype=np.int64), np.full((len(rows), n_near), np.inf)
+    for cell, which in zip(cells, _split_by(_nearest(centers, rows, _CELLS_SEEN), len(cells)), strict=True):
+        for part in np.array_split(which, 1 + len(which) * len(cell) // _MAX_DISTANCES):
+            candidates = np.hstack([found[part], np.broadcast_to(cell, (len(part), len(cell)))])
+            of_cell = np.hstack([distances[part], _squared_distances(known[cell], rows[part])])
+            best = np.argpartition(of_cell, n_near - 1, axis=1)[:, :n_near]
+            found[part] = np.take_along_axis(candidates, best, axis=1)
+            distances[part] = np.take_along_axis(of_cell, best, axis=1)
+    order = distances.argsort(axis=1)
+    found = np.take_along_axis(found, order, axis=1)
+    return np.where(np.isinf(np.take_along_axis(distances, order, axis=1)), found[:, :1], found)
 
 
 def _nearest(points, rows, n_neighbors):
-    """Indices (n, k) of the points nearest to each row, the nearest first; fewer where there are fewer."""
-    points, n_neighbors = points.astype(np.float64), min(n_neighbors, len(points))
-    squares, found = np.square(points).sum(axis=1), np.empty((len(rows), n_neighbors), dtype=np.int64)
-    for start in range(0, len(rows), _ROWS_PER_CHUNK):
-        which = slice(start, start + _ROWS_PER_CHUNK)
-        distances = squares - 2 * (rows[which].astype(np.float64) @ points.T)  # squared, but for the row's own square
-        if n_neighbors == 1:
-            found[which, 0] = distances.argmin(axis=1)
-            continue
-        near = np.argpartition(distances, n_neighbors - 1, axis=1)[:, :n_neighbors]
-        order = np.take_along_axis(distances, near, axis=1).argsort(axis=1)
-        found[which] = np.take_along_axis(near, order, axis=1)
+    """Indices (n, k) of the points nearest to each row, in no order; fewer where there are fewer."""
+    n_neighbors = min(n_neighbors, len(points))
+    found = np.empty((len(rows), n_neighbors), dtype=np.int64)
+    for which in np.array_split(np.arange(len(rows)), 1 + len(rows) * len(points) // _MAX_DISTANCES):
+        distances = _squared_distances(points, rows[which])
+        found[which] = np.argpartition(distances, n_neighbors - 1, axis=1)[:, :n_neighbors]
     return found
+
+
+def _squared_distances(points, rows):
+    """Squared distances (n, m) of rows to points, but for the row's own square, which changes no order."""
+    return np.square(points).sum(axis=1) - 2 * (rows @ points.T)
+
+
+def _split_by(cells, n_cells):
+    """For each cell the rows that have it among theirs (n, p): a list of index arrays."""
+    order = np.argsort(cells, axis=None, kind="stable")
+    return np.split(order // cells.shape[1], np.searchsorted(cells.ravel()[order], np.arange(1, n_cells)))
 
 
 def label_of_most(near):
