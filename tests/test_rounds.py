@@ -625,8 +625,8 @@ def test_each_round_draws_landmarks_anew_and_for_all_its_spaces():
             return (rows >= 5 - 2 * member).astype(int)
 
     rows = np.arange(10.0)
-    result, _ = run([[rows, rows + 0.75]], clusterer=Halves(), max_landmarks=6, max_iter=1, n_jobs=1)
-    assert [len(of_space) for of_space in seen] == [6] * 4
+    result, _ = run([[rows, rows + 0.75]], clusterer=Halves(), max_landmarks=8, max_iter=1, n_jobs=1)
+    assert [len(of_space) for of_space in seen] == [8] * 4
     assert seen[0] == seen[1] != seen[2] == seen[3]
     assert result.member_labels.shape == (4, 10)
     assert [row["n_rows"] for row in result.history] == [10, 10]
