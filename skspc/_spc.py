@@ -53,6 +53,7 @@ from ._method.editing import (
     split_cluster,
 )
 from ._method.known_labels import NOTHING, Prior, distinct_labels, known_of_distinct
+from ._method.landmarks import check_landmarks, n_labelled
 from ._method.outliers import draw_kept, keep_rows, outlier_scores, strangeness
 from ._method.parts import AUTO, check_parts
 from ._method.progress import RoundSettings, RoundsResult
@@ -61,7 +62,7 @@ from ._method.representatives import rank_representatives
 from ._method.rounds import label_without_rounds, run_rounds
 from ._persistence.checkpoints import Checkpoints, checkpoint_key
 from ._persistence.model_files import load_model, save_model
-from ._runtime.arrays import distinct_rows, to_numpy
+from ._runtime.arrays import distinct_rows, lies_in_file, rows_at, to_numpy
 from ._runtime.devices import inference_device, resolve_device, resolve_precision
 from ._runtime.jobs import jobs_at_once, scattered
 from ._runtime.memory import release_memory
@@ -83,6 +84,7 @@ Array: TypeAlias = NDArray[Any]
 Shape: TypeAlias = tuple[int, ...] | None  # (C, H, W) of images
 
 ROWS_AT_ONCE = 4096  # in predict
+VALUES_AT_ONCE = 2**21  # there, of rows that lie in a file
 SAME_PROBABILITY = 1e-3  # of a row on another device
 FITTED_PRIVATELY = ("_image_shape", "_scaling", "_ensemble", "_kept")
 
@@ -154,6 +156,10 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         What reduces the latents for the clusterer; with None it sees the latents themselves. A copy is made for each
         labelling, with ``random_state`` set if it has one, ``device`` if that is "auto", and ``rows_per_cluster`` if
         that is None.
+    max_landmarks : int or None, default=50000
+        Rows that are reduced and clustered, where there are more: drawn anew for each round, the same for all its
+        labellings. Other rows take the label of the nearest of these in the latents, so that time grows in proportion
+        to the rows. All rows train and vote. None is all rows.
     network : {"auto", "conv", "mlp"} or instance, default="auto"
         Kind of the autoencoders. "auto" is "conv", convolutional, for images and "mlp", fully connected, for vectors.
         An instance, e.g. `skspc.networks.ConvNetwork`, has settings of its own.
@@ -276,6 +282,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "clusterer": [str, HasMethods("fit_predict")],
         "reducer": [str, HasMethods("fit_transform"), None],
+        "max_landmarks": [Interval(Integral, 2, None, closed="left"), None],
         "network": [str, HasMethods("build")],
         "image_shape": [tuple, list, None],
         "scaling": [StrOptions({"auto", "standard", "global"}), None],
@@ -320,6 +327,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         *,
         clusterer: str | Clusterer = "auto",
         reducer: str | Reducer | None = "umap",
+        max_landmarks: int | None = 50_000,
         network: str | object = "auto",
         image_shape: Sequence[int] | None = None,
         scaling: Literal["auto", "standard", "global"] | None = "auto",
@@ -348,6 +356,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.n_clusters = n_clusters
         self.clusterer = clusterer
         self.reducer = reducer
+        self.max_landmarks = max_landmarks
         self.network = network
         self.image_shape = image_shape
         self.scaling = scaling
@@ -414,7 +423,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         ValueError
             If X is not finite or holds what is no number, has fewer rows than clusters or fewer than two, or if a
             parameter does not fit X or this machine; if ``known_labels`` are not one for each row, no whole numbers, or
-            not below n_clusters; before any training.
+            not below n_clusters; if ``max_landmarks`` is, but below the rows; before any training.
         TypeError
             If X is sparse, or has times beside numbers; if a clusterer, reducer or network lacks a method, or
             ``monitor`` cannot be called.
@@ -439,7 +448,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         network = choose_network(self.network, image_shape)
         augmentation = get_augmentation(self.augmentation, image_shape)
         first, inverse = distinct_rows(X)
-        rules = labelling_rules(self.clusterer, self.reducer, self.n_clusters, len(first))
+        rules = self._labelling_rules(self.n_clusters, len(first))
         check_parts(rules[0].clusterer, rules[0].reducer, self.n_clusters, device)
         n_clusters = self._attainable_n_clusters(len(first))
         known = check_known_labels(known_labels, len(X), n_clusters)
@@ -448,7 +457,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         stored = checkpoints.stored_seed()
         seed = seed if stored is None else stored
 
-        distinct = X if len(first) == len(X) else X[first]
+        distinct = rows_at(X, first)
         trial._image_shape, trial._scaling = image_shape, self._fit_scaling(distinct, image_shape)
         prior = self._prior(known, distinct, inverse)
         settings = self._round_settings(len(first), rules, device)
@@ -615,7 +624,15 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        return int(min(self.n_clusters, n_distinct))
+        n_clusters = int(min(self.n_clusters, n_distinct))
+        check_landmarks(self.max_landmarks, n_clusters, n_distinct)
+        return n_clusters
+
+    def _labelling_rules(self, n_clusters: int | str, n_rows: int) -> tuple[LabellingRule, ...]:
+        """The rules between which a fit to so many rows chooses."""
+        n_rows = n_labelled(n_rows, self.max_landmarks)
+        rules: tuple[LabellingRule, ...] = labelling_rules(self.clusterer, self.reducer, n_clusters, n_rows)
+        return rules
 
     def _new_ensemble(
         self, network: Any, rows: Array, seed: int, device: torch.device, batch_size: int, augmentation: Any
@@ -657,6 +674,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             n_iter_no_change=self.n_iter_no_change,
             tol=self.tol,
             max_samples=self.max_samples,
+            max_landmarks=self.max_landmarks,
             n_jobs=self.n_jobs,
             device=device,
             pretraining=plan(self.pretrain_epochs, PRETRAIN_EPOCHS, MIN_PRETRAIN_STEPS),
@@ -922,8 +940,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         check_split(a, n, self.n_clusters_, self.history_)
         row, spaces = self.history_[self.best_iter_], spaces_of(self.history_, len(self.member_labels_))
         seed = derive_seed(self._ensemble.seed, SPLITS)
-        rules = labelling_rules(self.clusterer, self.reducer, n, int(np.sum(self.labels_ == a)))
-        rule = rule_of(rules, row)
+        rule = rule_of(self._labelling_rules(n, int(np.sum(self.labels_ == a))), row)
         return self._edited(
             X, lambda vote, latents, settings: split_cluster(vote, latents, a, n, spaces, settings, seed), rule
         )
@@ -959,7 +976,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             found = self._probabilities(rows)[np.arange(len(rows)), self.labels_]
             if np.allclose(found, self.label_probability_, rtol=0, atol=SAME_PROBABILITY):
                 first, inverse = distinct_rows(rows)
-                return rows[first], first, inverse
+                return rows_at(rows, first), first, inverse
         raise ValueError(
             f"X has {len(rows)} rows, which are not the {len(self.labels_)} rows of the fit in their order. Pass what "
             "was passed to fit."
@@ -1067,8 +1084,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """Yield the ensemble as it infers, and a few thousand checked rows as it takes them."""
         with ordinary_torch_modes():
             ensemble = self._ensemble.for_inference(inference_device(self.device))
-        for start in range(0, len(X), ROWS_AT_ONCE):
-            yield ensemble, self._scaling.apply(X[start : start + ROWS_AT_ONCE], np.float64)
+        n_rows = min(ROWS_AT_ONCE, max(1, VALUES_AT_ONCE // X.shape[1])) if lies_in_file(X) else ROWS_AT_ONCE
+        for start in range(0, len(X), n_rows):
+            yield ensemble, self._scaling.apply(X[start : start + n_rows], np.float64)
 
     @contextmanager
     def _inference(self) -> Iterator[None]:

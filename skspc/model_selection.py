@@ -13,19 +13,19 @@ from sklearn.utils import Bunch
 
 from ._ensemble.ensemble import Ensemble
 from ._input.validation import choose_network
-from ._method.choice import labelling_rules
 from ._method.counts import choose_count, embed_spaces, figures_of_count
+from ._method.landmarks import draw_landmarks, landmarks_alone, n_labelled
 from ._method.objectives import Reconstruction
 from ._method.parts import check_parts, count_parameter
 from ._method.progress import RoundSettings
 from ._method.reporter import Reporter
 from ._method.rounds import without_vote
-from ._runtime.arrays import distinct_rows
+from ._runtime.arrays import distinct_rows, rows_at
 from ._runtime.devices import resolve_device
 from ._runtime.jobs import scattered
 from ._runtime.memory import release_memory
 from ._runtime.modes import ordinary_torch_modes, reproducible
-from ._runtime.seeding import draw_seed
+from ._runtime.seeding import LANDMARKS, derive_seed, draw_seed
 from ._spc import SPCClustering
 from .augmentations import get_augmentation
 
@@ -166,14 +166,18 @@ def _curve(model: SPCClustering, X: ArrayLike, counts: list[int], n_splits: int)
     network = choose_network(model.network, image_shape)
     augmentation = get_augmentation(model.augmentation, image_shape)
     first, inverse = distinct_rows(rows)
-    if counts[-1] >= len(first) // 2:
+    n_rows = n_labelled(len(first), model.max_landmarks)
+    if counts[-1] >= n_rows // 2:
+        which, remedy = "distinct rows of X", "pass more rows"
+        if n_rows < len(first):
+            which, remedy = "rows that are clustered", "raise max_landmarks"
         raise ValueError(
-            f"n_clusters holds {counts[-1]}, and each half of the {len(first)} distinct rows of X needs more rows than "
-            f"clusters. Try numbers below {len(first) // 2}, or pass more rows."
+            f"n_clusters holds {counts[-1]}, and each half of the {n_rows} {which} needs more rows than clusters. Try "
+            f"numbers below {n_rows // 2}, or {remedy}."
         )
     settings = {count: _settings(model, count, len(first), device) for count in counts}
     seed = draw_seed(model.random_state)
-    distinct = rows[first]
+    distinct = rows_at(rows, first)
     scaled = model._fit_scaling(distinct, image_shape).training_rows(distinct)
     batch_size = settings[counts[-1]].pretraining.batch_size
     ensemble = model._new_ensemble(network, scaled, seed, device, batch_size, augmentation)
@@ -196,7 +200,7 @@ def _curve(model: SPCClustering, X: ArrayLike, counts: list[int], n_splits: int)
 
 
 def _settings(model: SPCClustering, count: int, n_rows: int, device: torch.device) -> RoundSettings:
-    rules = labelling_rules(model.clusterer, model.reducer, count, n_rows)
+    rules = model._labelling_rules(count, n_rows)
     if count_parameter(rules[0].clusterer) is None:
         raise ValueError(
             f"clusterer={model.clusterer!r} has no n_clusters or n_components to set: it finds a number itself. Pass "
@@ -218,9 +222,13 @@ def _figures(
     diverged = without_vote(latents, ensemble.diverged)
     reporter.stage("reducing")
     # Small clusters need few neighbours, and large ones bear them: hence the largest number, the smallest clusters.
-    embeddings = embed_spaces(latents, max(settings), largest, ensemble.seed, diverged)
+    landmarks = draw_landmarks(len(rows), largest.max_landmarks, derive_seed(ensemble.seed, LANDMARKS, 0))
+    seen = landmarks_alone(latents, landmarks)
+    embeddings = embed_spaces(seen, max(settings), largest, ensemble.seed, diverged)
     figures = []
     for count, of_count in settings.items():
         reporter.stage(f"{count} clusters")
-        figures.append(figures_of_count(latents, embeddings, count, of_count, ensemble.seed, diverged, n_splits))
+        figures.append(
+            figures_of_count(latents, landmarks, embeddings, count, of_count, ensemble.seed, diverged, n_splits)
+        )
     return figures

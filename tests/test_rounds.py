@@ -616,6 +616,23 @@ def test_all_latents_side_by_side_make_one_more_space():
     assert shapes[3] == [[0.0, 0.0, 5.0], [1.0, 0.0, 6.0]]
 
 
+def test_each_round_draws_landmarks_anew_and_for_all_its_spaces():
+    seen = []
+
+    class Halves(ClusterMixin, BaseEstimator):
+        def fit_predict(self, space, y=None):
+            rows, member = space[:, 0].astype(int), int(space[0, 0] % 1 > 0)
+            seen.append(rows.tolist())
+            return (rows >= 5 - 2 * member).astype(int)
+
+    rows = np.arange(10.0)
+    result, _ = run([[rows, rows + 0.75]], clusterer=Halves(), max_landmarks=8, max_iter=1, n_jobs=1)
+    assert [len(of_space) for of_space in seen] == [8] * 4
+    assert seen[0] == seen[1] != seen[2] == seen[3]
+    assert result.member_labels.shape == (4, 10)
+    assert [row["n_rows"] for row in result.history] == [10, 10]
+
+
 @pytest.mark.parametrize("n_members, concatenate, n_spaces", [(1, True, 1), (1, False, 1), (2, True, 3), (2, False, 2)])
 def test_the_number_of_labellings(n_members, concatenate, n_spaces):
     latents = np.zeros((n_members, 4, 2))

@@ -2,7 +2,6 @@
 
 import copy
 
-import numpy as np
 import torch
 
 from .._runtime.arrays import take_rows, to_numpy
@@ -77,7 +76,7 @@ class MemberGroup:
         parameters, batch_size = list(part.parameters(self)), min(plan.batch_size, part.n_rows)
         shufflers = self._generators(BATCHES, part.stage)
         # To read them back from a card would be to wait for each step before the next one's rows are gathered.
-        batches_lie_on = torch.device("cpu") if isinstance(part.X, np.ndarray) else self.device
+        batches_lie_on = self.device if torch.is_tensor(part.X) else torch.device("cpu")
         step = make_step(
             lambda *batch, generators: part.losses(Networks(self, generators), *batch),
             parameters,

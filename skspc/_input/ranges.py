@@ -4,6 +4,8 @@ import warnings
 
 import numpy as np
 
+from .._runtime.arrays import chunks
+
 SMALL, SMALL_UNIT = 0.01, 0.1  # largest magnitude over the learnt width; SMALL_UNIT: of fractions up to 1
 BLACK = 1e-6  # this little is the rounding of zero
 NEGATIVE = 0.1  # share of a range that lies below zero if its images are signed
@@ -11,9 +13,15 @@ CLIPPED = 0.01  # share of values far outside
 MANY = 10  # images; fewer have by chance nothing below zero, or hardly any contrast
 
 
+def limits(X):
+    """The least and the greatest value of rows X (N, n_features)."""
+    of_chunks = [(rows.min(), rows.max()) for rows in chunks(X)]
+    return float(min(low for low, _ in of_chunks)), float(max(high for _, high in of_chunks))
+
+
 def warn_of_other_scale(X, low, high, stacklevel):
     """Warn if images X (N, n_pixels) cannot be of the scale of those whose values, low to high, `fit` learnt."""
-    lowest, highest = float(X.min()), float(X.max())
+    lowest, highest = limits(X)
     reason = _find_reason(X, lowest, highest, low, high)
     if reason is None:
         return
@@ -40,10 +48,15 @@ def _find_reason(X, lowest, highest, low, high):
         floor = max(floor, NEGATIVE * (lowest - highest))
     floor, ceiling = np.float64(floor), np.float64(high + width / 2)  # a narrower type might not hold them
     if lowest < floor or highest > ceiling:
-        outside = np.mean(np.less(X, floor) | np.greater(X, ceiling))
+        n_outside = sum(np.sum(np.less(rows, floor) | np.greater(rows, ceiling)) for rows in chunks(X))
+        outside = n_outside / X.size
         if outside > CLIPPED:
             return f"{outside:.0%} of them lie far outside and are clipped"
-    small = size < SMALL * width or (size <= 1 and size < SMALL_UNIT * width and bool((X % 1).any()))
+    small = size < SMALL * width or (size <= 1 and size < SMALL_UNIT * width and _has_fractions(X))
     if small and (many or not signed):
         return f"they fill {100 * size / width:.2g} % of it"
     return "none of them is below 0" if signed and many and lowest == 0 else None
+
+
+def _has_fractions(X):
+    return any((rows % 1).any() for rows in chunks(X))

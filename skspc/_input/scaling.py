@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .ranges import warn_of_other_scale
+from .._runtime.arrays import RowsOfFile, lies_in_file
+from .ranges import limits, warn_of_other_scale
 
-ROWS_PER_CHUNK = 4096  # of which there are float64 copies at once
+ROWS_PER_CHUNK, VALUES_PER_CHUNK = 4096, 2**20  # at most, of which there are float64 copies at once
 FARTHEST = 1e6  # standard deviations from the mean at which features of rows to predict are clipped
 GREATEST = 1e30  # of values that are not scaled: networks compute in float32
 MAX_SPREAD_OF_RANGES = 3.0  # as a factor; chosen on the tables of docs/data.md: one unit below 2.1, several above 3.3
@@ -46,22 +47,29 @@ class Scaling:
     def training_rows(self, X):
         """Rows (N, n_features) as the ensemble trains on them: (N, *input_shape) in float32.
 
-        Bytes of images stay bytes, a quarter of the memory; each batch of them is scaled when it is taken.
+        Bytes of images stay bytes, a quarter of the memory; each batch of them is scaled when it is taken. So is each
+        batch of rows that lie in a file, of which no copy is made.
         """
-        if X.dtype == np.uint8 and self.limit == 1.0:
+        is_bytes = X.dtype == np.uint8 and self.limit == 1.0
+        if isinstance(X, RowsOfFile):
+            return X.changed(None if is_bytes else self.apply, self.input_shape, np.uint8 if is_bytes else np.float32)
+        if is_bytes:
             return X.reshape(len(X), *self.input_shape)
-        return self.apply(X)
+        return self.training_rows(RowsOfFile(X)) if lies_in_file(X) else self.apply(X)
 
     def apply(self, X, dtype=np.float32, rows_per_chunk=ROWS_PER_CHUNK):
         """Scale rows (N, n_features) in float64 and return an array (N, *input_shape) of ``dtype``.
 
-        No float64 copy of the whole of X is made.
+        No other float64 copy of the whole of X is made.
         """
+        rows_per_chunk = max(1, min(rows_per_chunk, VALUES_PER_CHUNK // X.shape[1]))
         scaled = np.empty((len(X), X.shape[1]), dtype=dtype)
         for start in range(0, len(X), rows_per_chunk):
-            chunk = np.asarray(X[start : start + rows_per_chunk], dtype=np.float64)
+            chunk = np.array(X[start : start + rows_per_chunk], dtype=np.float64)
             with np.errstate(over="ignore"):  # a far row to predict; it is clipped
-                chunk = (chunk / self.unit - self.offset) / self.scale
+                chunk /= self.unit
+                chunk -= self.offset
+                chunk /= self.scale
             np.clip(chunk, -self.limit, self.limit, out=chunk)
             scaled[start : start + len(chunk)] = chunk
         return scaled.reshape(len(X), *self.input_shape)
@@ -69,14 +77,15 @@ class Scaling:
 
 def fit_image_scaling(X, input_shape):
     """Learn the map of one global range to [-1, 1]; uint8 stands for 0..255, whatever values occur."""
-    if X.dtype == np.uint8 and X.max() == 1:
+    low, high = limits(X)
+    if X.dtype == np.uint8 and high == 1:
         warnings.warn(
             "X has uint8 images of 0 and 1. uint8 is scaled by 0..255, so that they fill 0.4 % of the range. "
             "Pass X.astype(bool) or X * 255.",
             UserWarning,
             stacklevel=6,  # the caller of fit
         )
-    low, high = (0.0, 255.0) if X.dtype == np.uint8 else (float(X.min()), float(X.max()))
+    low, high = (0.0, 255.0) if X.dtype == np.uint8 else (low, high)
     largest = max(abs(low), abs(high))
     unit = math.ldexp(1.0, math.frexp(largest)[1] - 1) if largest else 1.0  # a power of two: nothing is rounded
     low, high = low / unit, high / unit

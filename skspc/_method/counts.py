@@ -13,7 +13,8 @@ from sklearn.metrics.cluster import contingency_matrix
 from .._constants import NOISE
 from .._runtime.seeding import HALVES, LABELLING, derive_seed
 from .consensus import find_consensus, select_agreed
-from .labelling import cluster_spaces, keep_exact
+from .labelling import cluster_spaces, keep_exact, latent_spaces
+from .landmarks import landmarks_alone, spread_labels
 from .outliers import draw_kept
 from .rounds import relabel_by_choice
 
@@ -47,13 +48,19 @@ def embed_spaces(latents, n_clusters, settings, seed, diverged):
     return cluster_spaces(latents, n_clusters, settings, derive_seed(seed, LABELLING, 0), diverged)[1]
 
 
-def figures_of_count(latents, embeddings, n_clusters, settings, seed, diverged, n_splits):
-    """Label spaces that are reduced already as the first clustering of a fit does, and tell how it went."""
-    labelling_seed = derive_seed(seed, LABELLING, 0)
-    found, _ = cluster_spaces(latents, n_clusters, settings, labelling_seed, diverged, embeddings)
+def figures_of_count(latents, landmarks, embeddings, n_clusters, settings, seed, diverged, n_splits):
+    """Label spaces that are reduced already as the first clustering of a fit does, and tell how it went.
+
+    What is told of the spaces is of the landmarks, where there are such, which alone are reduced.
+    """
+    labelling_seed, seen = derive_seed(seed, LABELLING, 0), landmarks_alone(latents, landmarks)
+    found, _ = cluster_spaces(seen, n_clusters, settings, labelling_seed, diverged, embeddings)
     _, settings, found, spaces = relabel_by_choice(
-        latents, embeddings, found, n_clusters, settings, labelling_seed, diverged
+        seen, embeddings, found, n_clusters, settings, labelling_seed, diverged
     )
+    if landmarks is not None:
+        of_all = latent_spaces(latents, settings.concatenate, diverged)
+        found = spread_labels(of_all, found, landmarks, settings.n_jobs)
     labellings = keep_exact(found, n_clusters, len(spaces))
     n_rows = latents.shape[1]
     if not labellings.spaces:
@@ -66,7 +73,7 @@ def figures_of_count(latents, embeddings, n_clusters, settings, seed, diverged, 
         held_out_agreement(list(spaces.values()), n_clusters, settings, seed, n_splits),
         mean_rand_index(of_members),
         float(select_agreed(vote.votes, labellings.n_tried, settings.min_agreement).mean()),
-        mean_silhouette(list(spaces.values()), vote.labels, seed),
+        mean_silhouette(list(spaces.values()), vote.labels if landmarks is None else vote.labels[landmarks], seed),
     )
 
 

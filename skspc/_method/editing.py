@@ -6,8 +6,10 @@ from numbers import Integral
 import numpy as np
 
 from .._constants import NOISE
+from .._runtime.seeding import LANDMARKS, derive_seed
 from .consensus import Consensus, find_consensus
-from .labelling import cluster_spaces, keep_exact
+from .labelling import cluster_spaces, keep_exact, latent_spaces
+from .landmarks import draw_landmarks, landmarks_alone, spread_labels
 from .objectives import Heads
 
 LONGER_TRAINING = 3  # than in a fit: parts of a cluster lie close, and of 14 rows of digits half were left to the rest
@@ -84,7 +86,10 @@ def _part_labellings(latents, n, spaces, settings, seed):
         return np.tile(np.arange(n), (len(spaces), 1)), list(spaces)
     without = set(range(n_members)) - set(spaces)
     settings = replace(settings, concatenate=n_members in spaces)
-    found, _ = cluster_spaces(latents, n, settings, seed, without)
+    landmarks = draw_landmarks(n_rows, settings.max_landmarks, derive_seed(seed, LANDMARKS))
+    found, _ = cluster_spaces(landmarks_alone(latents, landmarks), n, settings, seed, without)
+    if landmarks is not None:
+        found = spread_labels(latent_spaces(latents, settings.concatenate, without), found, landmarks, settings.n_jobs)
     found = {space: labels for space, labels in found.items() if space in spaces}
     labellings = keep_exact(found, n, 0)
     return labellings.kept, labellings.spaces

@@ -125,10 +125,15 @@ def _taught(rows, teachers, lessons, weights, name):
 
 def _majority(near, n_labels):
     """The most common of labels (n, k), the nearest first: of labels as common, the one with the nearest row."""
+    return ranked_counts(near, n_labels).argmax(axis=1)
+
+
+def ranked_counts(near, n_labels):
+    """How common each label is among labels (n, k), the nearest first, which count a little more: (n, n_labels)."""
     counts = np.zeros((len(near), n_labels))
     for rank in range(near.shape[1]):
         counts[np.arange(len(near)), near[:, rank]] += 1 - 1e-3 * rank
-    return counts.argmax(axis=1)
+    return counts
 
 
 def with_known(targets, selected, known):

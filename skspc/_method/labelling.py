@@ -46,6 +46,14 @@ def n_spaces(n_members, concatenate):
     return n_members + (concatenate and n_members > 1)
 
 
+def latent_spaces(latents, concatenate, diverged=()):
+    """The spaces of latents (K, N, m), by space: (N, m) of each member, and (N, K*m) of all side by side."""
+    spaces = {member: latents[member] for member in range(len(latents)) if member not in diverged}
+    if concatenate and len(spaces) > 1:
+        spaces[len(latents)] = np.concatenate(list(spaces.values()), axis=1)
+    return spaces
+
+
 def cluster_spaces(latents, n_clusters, settings, seed, diverged=(), embeddings=None, starts=None):
     """Label every member's latents (K, N, m) and, for several members, all latents side by side.
 
@@ -54,9 +62,7 @@ def cluster_spaces(latents, n_clusters, settings, seed, diverged=(), embeddings=
     the members, K for all side by side. Embeddings that there are already are labelled as they are. ``starts`` are
     where others begin, if there is one for each space and the reducer can (see `skspc._method.parts.takes_start`).
     """
-    spaces = {member: latents[member] for member in range(len(latents)) if member not in diverged}
-    if settings.concatenate and len(spaces) > 1:
-        spaces[len(latents)] = np.concatenate(list(spaces.values()), axis=1)
+    spaces = latent_spaces(latents, settings.concatenate, diverged)
     seeds = {i: derive_seed(seed, i) for i in spaces}
     devices = dict(zip(spaces, cycle(_devices(settings.device)), strict=False))
     rows_per_cluster = None if n_clusters == AUTO else len(latents[0]) / n_clusters

@@ -29,6 +29,7 @@ class RoundSettings:
     pretraining: TrainingPlan
     training: TrainingPlan
     heads: TrainingPlan
+    max_landmarks: int | None = None
     other_rules: tuple = ()  # besides this clusterer with this reducer: see `skspc._method.choice`
 
     def by_rule(self, index):

@@ -7,12 +7,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._constants import NOISE
-from .._runtime.seeding import LABELLING, SAMPLES, derive_seed
+from .._runtime.seeding import LABELLING, LANDMARKS, SAMPLES, derive_seed
 from .choice import choose_rule
 from .consensus import Consensus, find_consensus, label_change, select_agreed, vote_with
 from .history import best_round, has_settled
 from .known_labels import NOTHING, follow_known, named_by, with_known
-from .labelling import Labellings, cluster_spaces, keep_exact, n_spaces, settle_n_clusters
+from .labelling import Labellings, cluster_spaces, keep_exact, latent_spaces, n_spaces, settle_n_clusters
+from .landmarks import draw_landmarks, landmarks_alone, spread_labels
 from .objectives import Heads, PseudoLabels, Reconstruction
 from .parts import takes_start
 from .progress import Progress, RoundsResult, Stopwatch
@@ -101,8 +102,14 @@ def _cluster(X, ensemble, progress, settings, prior):
     latents = ensemble.encode(X)
     diverged = without_vote(latents, ensemble.diverged)
     clock.lap("encode")
-    seed = derive_seed(ensemble.seed, LABELLING, index)
-    n_clusters, rule, settings, found, spaces = _label(latents, progress, settings, seed, diverged, prior)
+    # Others in each round: what one draw gets wrong by chance is outvoted. But the same for all members, whose
+    # labellings are compared.
+    landmarks = draw_landmarks(latents.shape[1], settings.max_landmarks, derive_seed(ensemble.seed, LANDMARKS, index))
+    seed, seen = derive_seed(ensemble.seed, LABELLING, index), landmarks_alone(latents, landmarks)
+    n_clusters, rule, settings, found, spaces = _label(seen, progress, settings, seed, diverged, prior)
+    if landmarks is not None:
+        spaces = latent_spaces(latents, settings.concatenate, diverged)
+        found = spread_labels(spaces, found, landmarks, settings.n_jobs)
     labellings = keep_exact(found, n_clusters, n_spaces(ensemble.n_members, settings.concatenate))
     clock.lap("cluster")
     names = prior.names(n_clusters) if progress.vote is None else progress.vote.labels
@@ -123,7 +130,7 @@ def _cluster(X, ensemble, progress, settings, prior):
         consensus=consensus,
         spaces=labellings.spaces,
         vote=vote,
-        layouts=spaces if takes_start(settings.reducer) else {},
+        layouts=spaces if landmarks is None and takes_start(settings.reducer) else {},
         rule=rule,
     )
     if best_round(progress.history) == index:

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 # The first step of every derivation path, so that no two uses share a stream.
-WEIGHTS, BATCHES, NOISE_STREAM, LABELLING, HEADS, SAMPLES, KEPT_ROWS, SPLITS, HALVES = range(9)
+WEIGHTS, BATCHES, NOISE_STREAM, LABELLING, HEADS, SAMPLES, KEPT_ROWS, SPLITS, HALVES, LANDMARKS = range(10)
 
 
 def draw_seed(random_state):
