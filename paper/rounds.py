@@ -90,7 +90,8 @@ class Start:
         first, _ = distinct_rows(X)
         self.classes, device = classes[first], torch.device("cpu")
         self.rows = model._fit_scaling(X[first], shape).training_rows(X[first])
-        self.settings = model._round_settings(len(first), labelling_rules("hdbscan", "umap", 2, len(first)), device)
+        self.shape, rules = shape, labelling_rules("hdbscan", "umap", 2, len(first))
+        self.settings = model._round_settings(len(first), shape, rules, device)
         batch_size = self.settings.pretraining.batch_size
         self.ensemble = model._new_ensemble(choose_network("auto", shape), self.rows, seed, device, batch_size, None)
         path = folder / f"{name}-{seed}.pickle"

@@ -175,7 +175,7 @@ def _curve(model: SPCClustering, X: ArrayLike, counts: list[int], n_splits: int)
             f"n_clusters holds {counts[-1]}, and each half of the {n_rows} {which} needs more rows than clusters. Try "
             f"numbers below {n_rows // 2}, or {remedy}."
         )
-    settings = {count: _settings(model, count, len(first), device) for count in counts}
+    settings = {count: _settings(model, count, len(first), image_shape, device) for count in counts}
     seed = draw_seed(model.random_state)
     distinct = rows_at(rows, first)
     scaled = model._fit_scaling(distinct, image_shape).training_rows(distinct)
@@ -199,7 +199,9 @@ def _curve(model: SPCClustering, X: ArrayLike, counts: list[int], n_splits: int)
     )
 
 
-def _settings(model: SPCClustering, count: int, n_rows: int, device: torch.device) -> RoundSettings:
+def _settings(
+    model: SPCClustering, count: int, n_rows: int, image_shape: tuple[int, ...] | None, device: torch.device
+) -> RoundSettings:
     rules = model._labelling_rules(count, n_rows)
     if count_parameter(rules[0].clusterer) is None:
         raise ValueError(
@@ -208,7 +210,7 @@ def _settings(model: SPCClustering, count: int, n_rows: int, device: torch.devic
         )
     if count == model.n_clusters:  # the other numbers differ in nothing that is checked
         check_parts(rules[0].clusterer, rules[0].reducer, count, device)
-    return model._round_settings(n_rows, rules, device)
+    return model._round_settings(n_rows, image_shape, rules, device)
 
 
 def _figures(

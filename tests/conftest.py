@@ -28,11 +28,15 @@ def one_thread():
 
 @pytest.fixture(scope="module", autouse=True)
 def short_training_of_classifiers():
-    """Every fit ends with it: a quarter of the steps, which of most fits here is a third of the time."""
+    """Every fit ends with it: a quarter of the steps, which of most fits here is a third of the time.
+
+    A quarter of the pretraining of vectors too, where it is long for what few tests ask.
+    """
     import skspc._spc
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(skspc._spc, "MIN_HEAD_STEPS", skspc._spc.MIN_HEAD_STEPS // 4)
+        for name in ("MIN_HEAD_STEPS", "MIN_PRETRAIN_STEPS_OF_VECTORS"):
+            patch.setattr(skspc._spc, name, getattr(skspc._spc, name) // 4)
         yield
 
 
@@ -58,7 +62,7 @@ def few_steps(monkeypatch):
     """Let "auto" train for a tenth of its steps, where a test asks that code runs and not how right its labels are."""
     import skspc._spc
 
-    for name in ("MIN_PRETRAIN_STEPS", "MIN_ROUND_STEPS", "MIN_HEAD_STEPS"):
+    for name in ("MIN_PRETRAIN_STEPS", "MIN_PRETRAIN_STEPS_OF_VECTORS", "MIN_ROUND_STEPS", "MIN_HEAD_STEPS"):
         monkeypatch.setattr(skspc._spc, name, getattr(skspc._spc, name) // 10)
     for name in ("PRETRAIN_EPOCHS", "ROUND_EPOCHS", "HEAD_EPOCHS"):
         monkeypatch.setattr(skspc._spc, name, 1)
