@@ -33,6 +33,7 @@ from skspc._method.objectives import PseudoLabels, Reconstruction
 from skspc._method.rounds import labels_of
 from skspc._runtime.arrays import distinct_rows
 from skspc._runtime.seeding import LABELLING, SAMPLES, derive_seed
+from skspc._spc import min_pretrain_steps
 from skspc.clusterers import HDBSCANCut, get_clusterer
 from skspc.metrics import clustering_accuracy
 
@@ -90,8 +91,8 @@ class Start:
         first, _ = distinct_rows(X)
         self.classes, device = classes[first], torch.device("cpu")
         self.rows = model._fit_scaling(X[first], shape).training_rows(X[first])
-        self.shape, rules = shape, labelling_rules("hdbscan", "umap", 2, len(first))
-        self.settings = model._round_settings(len(first), shape, rules, device)
+        rules = labelling_rules("hdbscan", "umap", 2, len(first))
+        self.settings = model._round_settings(len(first), rules, device, min_pretrain_steps(X[first], shape))
         batch_size = self.settings.pretraining.batch_size
         self.ensemble = model._new_ensemble(choose_network("auto", shape), self.rows, seed, device, batch_size, None)
         path = folder / f"{name}-{seed}.pickle"

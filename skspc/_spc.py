@@ -29,7 +29,7 @@ from ._constants import NOISE
 from ._docstrings import filled_in
 from ._ensemble.ensemble import Ensemble
 from ._ensemble.plan import TrainingPlan, plan_training
-from ._input.scaling import Scaling, fit_image_scaling, fit_vector_scaling
+from ._input.scaling import Scaling, fit_image_scaling, fit_vector_scaling, have_length_one
 from ._input.validation import (
     as_numbers,
     check_image_shape,
@@ -74,7 +74,7 @@ from .clusterers._registry import Clusterer, Reducer
 
 # Defaults of "auto": epochs, and optimiser steps at least, of each stage.
 PRETRAIN_EPOCHS, MIN_PRETRAIN_STEPS = 10, 800
-MIN_PRETRAIN_STEPS_OF_VECTORS = 3200  # cheap ones, which HAR gains eight points by (docs/method.md)
+MIN_PRETRAIN_STEPS_OF_FEATURES = 3200  # cheap ones; HAR gains ten points by them, titles lose seven (docs/method.md)
 ROUND_EPOCHS, MIN_ROUND_STEPS = 5, 300
 HEAD_EPOCHS, MIN_HEAD_STEPS = 10, 400
 LEARNING_RATE = 1e-3
@@ -117,6 +117,11 @@ and all that goes with them, and `predict`, are those of the new clusters; ``his
 TypeError
     If X is sparse.""",
 )
+
+
+def min_pretrain_steps(rows: Array, image_shape: tuple[int, ...] | None) -> int:
+    """Steps of pretraining at least: many for features, few where a step is long, and for embeddings of length one."""
+    return MIN_PRETRAIN_STEPS if image_shape or have_length_one(rows) else MIN_PRETRAIN_STEPS_OF_FEATURES
 
 
 def is_fitted_name(name: str) -> bool:
@@ -187,7 +192,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         round. None is all.
     pretrain_epochs, epochs : int or "auto", default="auto"
         Passes over the rows in pretraining, and in each round. "auto" is 10 and 5, and more where N is so small that
-        these would make fewer than 800 (of vectors 3200) and 300 optimiser steps.
+        these would make fewer than 800 and 300 optimiser steps; 3200 in pretraining on vectors whose length is not one.
     batch_size : int or "auto", default="auto"
         Rows in a member's batch. "auto" is the power of two next below N / 16, between 32 and 256.
     learning_rate : float or "auto", default="auto"
@@ -461,7 +466,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         distinct = rows_at(X, first)
         trial._image_shape, trial._scaling = image_shape, self._fit_scaling(distinct, image_shape)
         prior = self._prior(known, distinct, inverse)
-        settings = self._round_settings(len(first), image_shape, rules, device)
+        settings = self._round_settings(len(first), rules, device, min_pretrain_steps(distinct, image_shape))
         rows = trial._scaling.training_rows(distinct)
         ensemble = self._new_ensemble(network, rows, seed, device, settings.pretraining.batch_size, augmentation)
         reporter = Reporter(self.verbose, self.max_iter, monitor, rows=inverse)
@@ -657,11 +662,11 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _round_settings(
         self,
         n_rows: int,
-        image_shape: tuple[int, ...] | None,
         rules: tuple[LabellingRule, ...],
         device: torch.device,
+        pretrain_steps: int = MIN_PRETRAIN_STEPS,
     ) -> RoundSettings:
-        """Parameters, with every "auto" made a figure for ``n_rows`` rows, images of a shape or else vectors."""
+        """Parameters, with every "auto" made a figure for ``n_rows`` rows; pretraining has so many steps at least."""
 
         def plan(epochs: int | str, auto_epochs: int, auto_min_steps: int) -> TrainingPlan:
             rate = LEARNING_RATE if self.learning_rate == "auto" else self.learning_rate
@@ -669,7 +674,6 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             epochs = auto_epochs if epochs == "auto" else epochs
             return plan_training(n_rows, epochs, min_steps, self.batch_size, rate)
 
-        min_pretrain_steps = MIN_PRETRAIN_STEPS_OF_VECTORS if image_shape is None else MIN_PRETRAIN_STEPS
         return RoundSettings(
             clusterer=rules[0].clusterer,
             reducer=rules[0].reducer,
@@ -685,7 +689,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             max_landmarks=self.max_landmarks,
             n_jobs=self.n_jobs,
             device=device,
-            pretraining=plan(self.pretrain_epochs, PRETRAIN_EPOCHS, min_pretrain_steps),
+            pretraining=plan(self.pretrain_epochs, PRETRAIN_EPOCHS, pretrain_steps),
             training=plan(self.epochs, ROUND_EPOCHS, MIN_ROUND_STEPS),
             heads=plan("auto", HEAD_EPOCHS, MIN_HEAD_STEPS),
         )
@@ -959,7 +963,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """A copy with the vote that ``edit`` makes of the vote, the latents (K, N, m) and settings; with new heads."""
         distinct, first, inverse = self._check_training_rows(X)
         device = resolve_device(self.device)
-        settings = self._round_settings(len(first), self._image_shape, (rule or LabellingRule(None, None),), device)
+        settings = self._round_settings(len(first), (rule or LabellingRule(None, None),), device)
         vote = recounted(self.labels_[first], self.member_labels_[:, first])
         model = copy.deepcopy(self)
         with ordinary_torch_modes(), reproducible(device):

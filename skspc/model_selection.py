@@ -26,7 +26,7 @@ from ._runtime.jobs import scattered
 from ._runtime.memory import release_memory
 from ._runtime.modes import ordinary_torch_modes, reproducible
 from ._runtime.seeding import LANDMARKS, derive_seed, draw_seed
-from ._spc import SPCClustering
+from ._spc import SPCClustering, min_pretrain_steps
 from .augmentations import get_augmentation
 
 __all__ = ["n_clusters_curve"]
@@ -175,9 +175,10 @@ def _curve(model: SPCClustering, X: ArrayLike, counts: list[int], n_splits: int)
             f"n_clusters holds {counts[-1]}, and each half of the {n_rows} {which} needs more rows than clusters. Try "
             f"numbers below {n_rows // 2}, or {remedy}."
         )
-    settings = {count: _settings(model, count, len(first), image_shape, device) for count in counts}
-    seed = draw_seed(model.random_state)
     distinct = rows_at(rows, first)
+    pretrain_steps = min_pretrain_steps(distinct, image_shape)
+    settings = {count: _settings(model, count, len(first), device, pretrain_steps) for count in counts}
+    seed = draw_seed(model.random_state)
     scaled = model._fit_scaling(distinct, image_shape).training_rows(distinct)
     batch_size = settings[counts[-1]].pretraining.batch_size
     ensemble = model._new_ensemble(network, scaled, seed, device, batch_size, augmentation)
@@ -200,7 +201,7 @@ def _curve(model: SPCClustering, X: ArrayLike, counts: list[int], n_splits: int)
 
 
 def _settings(
-    model: SPCClustering, count: int, n_rows: int, image_shape: tuple[int, ...] | None, device: torch.device
+    model: SPCClustering, count: int, n_rows: int, device: torch.device, pretrain_steps: int
 ) -> RoundSettings:
     rules = model._labelling_rules(count, n_rows)
     if count_parameter(rules[0].clusterer) is None:
@@ -210,7 +211,7 @@ def _settings(
         )
     if count == model.n_clusters:  # the other numbers differ in nothing that is checked
         check_parts(rules[0].clusterer, rules[0].reducer, count, device)
-    return model._round_settings(n_rows, image_shape, rules, device)
+    return model._round_settings(n_rows, rules, device, pretrain_steps)
 
 
 def _figures(

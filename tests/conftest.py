@@ -30,12 +30,12 @@ def one_thread():
 def short_training_of_classifiers():
     """Every fit ends with it: a quarter of the steps, which of most fits here is a third of the time.
 
-    A quarter of the pretraining of vectors too, where it is long for what few tests ask.
+    A quarter of the pretraining on features too, where it is long for what few tests ask.
     """
     import skspc._spc
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("MIN_HEAD_STEPS", "MIN_PRETRAIN_STEPS_OF_VECTORS"):
+        for name in ("MIN_HEAD_STEPS", "MIN_PRETRAIN_STEPS_OF_FEATURES"):
             patch.setattr(skspc._spc, name, getattr(skspc._spc, name) // 4)
         yield
 
@@ -62,7 +62,7 @@ def few_steps(monkeypatch):
     """Let "auto" train for a tenth of its steps, where a test asks that code runs and not how right its labels are."""
     import skspc._spc
 
-    for name in ("MIN_PRETRAIN_STEPS", "MIN_PRETRAIN_STEPS_OF_VECTORS", "MIN_ROUND_STEPS", "MIN_HEAD_STEPS"):
+    for name in ("MIN_PRETRAIN_STEPS", "MIN_PRETRAIN_STEPS_OF_FEATURES", "MIN_ROUND_STEPS", "MIN_HEAD_STEPS"):
         monkeypatch.setattr(skspc._spc, name, getattr(skspc._spc, name) // 10)
     for name in ("PRETRAIN_EPOCHS", "ROUND_EPOCHS", "HEAD_EPOCHS"):
         monkeypatch.setattr(skspc._spc, name, 1)

@@ -25,8 +25,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, normalize
 
+import skspc._spc
 from skspc import SPCClustering
 from skspc.clusterers import HDBSCANCut, UMAPReducer
 from skspc.metrics import clustering_accuracy
@@ -654,3 +655,16 @@ def test_a_monitor_is_told_the_labels_of_each_round(blobs, quick):
         assert set(labels) <= {-1, 0, 1, 2}
     chosen = seen[model.best_iter_][1]
     assert np.array_equal(chosen[chosen >= 0], model.labels_[chosen >= 0])
+
+
+@pytest.mark.parametrize("kind, times", [("features", 3), ("unit", 1), ("images", 1)])
+def test_features_are_pretrained_on_for_more_steps(kind, times, monkeypatch, blobs, quick):
+    """Not images, whose steps are long, nor embeddings of length one, which may lose by it (docs/method.md)."""
+    monkeypatch.setattr(skspc._spc, "MIN_PRETRAIN_STEPS", 40)
+    monkeypatch.setattr(skspc._spc, "MIN_PRETRAIN_STEPS_OF_FEATURES", 120)
+    rows = {"features": blobs[0], "unit": normalize(blobs[0]), "images": load_digits().images[:150]}[kind]
+    model = SPCClustering(3, **{**quick, "pretrain_epochs": "auto", "max_iter": 0})
+    monkeypatch.setattr(skspc._spc, "PRETRAIN_EPOCHS", 1)
+    training = model.fit(rows).history_[0]["training"]
+    steps_per_epoch = len(rows) // training["batch_size"]
+    assert 0 <= training["n_epochs"] * steps_per_epoch - 40 * times < steps_per_epoch

@@ -130,7 +130,7 @@ def share_a_unit(X):
     They are where all rows that are not zero have length one, or where the ranges of the features that vary differ by
     a factor of less than 3, as their geometric standard deviation has it.
     """
-    if all(_have_length_one(chunk) for chunk in _chunks(X)):
+    if have_length_one(X):
         return True
     low = np.min([chunk.min(axis=0) for chunk in _chunks(X)], axis=0)
     high = np.max([chunk.max(axis=0) for chunk in _chunks(X)], axis=0)
@@ -139,8 +139,12 @@ def share_a_unit(X):
     return not varying.any() or bool(np.exp(np.std(np.log(half_ranges[varying]))) < MAX_SPREAD_OF_RANGES)
 
 
+def have_length_one(X):
+    """Whether all rows (N, n) have length one, those of zeros left out."""
+    return all(_have_length_one(chunk) for chunk in _chunks(X))
+
+
 def _have_length_one(rows):
-    """Whether all rows have length one, those of zeros left out."""
     if np.abs(rows).max() > 2:  # whose squares may be infinite
         return False
     lengths = np.linalg.norm(rows, axis=1)
