@@ -1,12 +1,12 @@
 """Compare what rounds cost, and what is saved by fewer steps, fewer epochs of UMAP and layouts that go on.
 
-    python paper/steps.py FOLDER [--dataset NAME ...] [--seeds 0] [--way WAY ...] [--rounds 8]
+    python paper/steps.py FOLDER [--dataset NAME ...] [--seeds 0] [--way WAY ...] [--rounds 8] [--pretrain-steps N]
 
-An ensemble is pretrained once a data set and seed, and kept in the folder; each way goes on from there for so many
-rounds, whether or not they bring anything new. Of each: by round, the accuracy of its own vote and of the vote of all
-rounds so far, the share agreed and the share of labels that the vote changed; and the processor time of all training
-and of all clusterings after the first. From the last two any rule to stop can be judged (`--stop`, from the rows that
-are there). Rows are appended to `steps.jsonl` beside this script.
+An ensemble is pretrained once a data set and seed, and kept in the folder (for other numbers of steps, another one);
+each way goes on from there for so many rounds, whether or not they bring anything new. Of each: by round, the accuracy
+of its own vote and of the vote of all rounds so far, the share agreed and the share of labels that the vote changed;
+and the processor time of all training and of all clusterings after the first. From the shares any rule to stop can be
+judged (`--stop`, from the rows that are there). Rows are appended to `steps.jsonl` beside this script.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from pathlib import Path
 import torch
 from rounds import PARTS, TABLES, Start
 
+import skspc._spc
 from skspc import SPCClustering
 from skspc._method.choice import labelling_rules
 from skspc._method.history import has_settled
@@ -105,7 +106,8 @@ def print_stops():
     of_ways = defaultdict(list)
     for line in RESULTS.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        of_ways[row["way"]].append(row)
+        if row["pretrain_steps"] is None:
+            of_ways[row["way"]].append(row)
     print("| layouts and steps | fits | rule | accuracy, mean | rounds, mean |\n| --- | --- | --- | --- | --- |")
     for way, rows in of_ways.items():
         for name, rule in STOPS.items():
@@ -121,6 +123,7 @@ def main():
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--way", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--pretrain-steps", type=int, help="at least; default: as shipped")
     parser.add_argument("--stop", action="store_true", help="judge rules to stop, and run nothing")
     arguments = parser.parse_args()
     if arguments.stop:
@@ -128,13 +131,16 @@ def main():
         return
     if arguments.folder is None:
         parser.error("name the folder that keeps pretrained ensembles, or --stop")
+    if arguments.pretrain_steps:
+        skspc._spc.MIN_PRETRAIN_STEPS = skspc._spc.MIN_PRETRAIN_STEPS_OF_FEATURES = arguments.pretrain_steps
     arguments.folder.mkdir(parents=True, exist_ok=True)
     with RESULTS.open("a", encoding="utf-8") as results:
         for name in arguments.dataset:
             for seed in arguments.seeds:
                 start = Start(name, seed, arguments.folder)
                 for way in arguments.way:
-                    row = {"dataset": name, "seed": seed, "way": way} | run(start, seed, WAYS[way], arguments.rounds)
+                    row = {"dataset": name, "seed": seed, "way": way, "pretrain_steps": arguments.pretrain_steps}
+                    row |= run(start, seed, WAYS[way], arguments.rounds)
                     results.write(json.dumps(row) + "\n")
                     results.flush()
                     print(json.dumps(row), flush=True)
