@@ -44,6 +44,7 @@ PARTS = {
     "HAR": ("har_inertial", 0, 4000),
     "HAR, 3000 rows": ("har_inertial", 0, 3000),
     "COIL-20": ("coil20", 0, 1440),
+    "titles, 3000 rows": ("stackoverflow_titles", 0, 3000),
     "MNIST": ("mnist", 0, 2500),
     "pendigits": ("pendigits", 0, 4000),
     "digits": ("digits", 0, 1797),
