@@ -97,8 +97,8 @@ def last_round(row, max_iter, n_iter_no_change, tol, counts_agreed):
         {"n_agreed": agreed if counts_agreed else 0, "n_rows": 1, "mean_agreement": 0, "label_change": change}
         for agreed, change in zip(row["agreed"], row["change"], strict=True)
     ]
-    ends = (i for i in range(max_iter) if has_settled(history[: i + 1], n_iter_no_change, tol))
-    return next(ends, max_iter)
+    ends = (i for i in range(min(max_iter, len(history))) if has_settled(history[: i + 1], n_iter_no_change, tol))
+    return next(ends, min(max_iter, len(history) - 1))
 
 
 def print_stops():

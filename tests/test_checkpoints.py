@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
@@ -84,6 +84,24 @@ def test_a_fit_killed_after_a_round_goes_on_there(tmp_path, expected, n_clusteri
     assert seen == list(range(n_clusterings + 1, 6))
     assert_same_fit(model, expected)
     assert files_in(tmp_path) == []
+
+
+class GoesOn(BaseEstimator):
+    """A reducer whose embedding is the sum of all before, in the other order of memory."""
+
+    def __init__(self, init="auto"):
+        self.init = init
+
+    def fit_transform(self, X, y=None):
+        return np.asfortranarray(X[:, :2] if isinstance(self.init, str) else X[:, :2] + self.init)
+
+
+def test_layouts_go_on_after_a_fit_was_killed(tmp_path):
+    expected = make_model(None, reducer=GoesOn()).fit(X)
+    with pytest.raises(Killed):
+        make_model(tmp_path, reducer=GoesOn()).fit(X, monitor=kill_after(2))
+    assert_same_fit(make_model(tmp_path, reducer=GoesOn()).fit(X), expected)
+    assert not np.array_equal(expected.member_labels_, make_model(None).fit(X).member_labels_)
 
 
 def test_a_fit_killed_again_and_again(tmp_path, expected):

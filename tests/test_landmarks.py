@@ -46,7 +46,7 @@ def test_neighbours_found_in_cells_are_those_by_all_distances(n_features):
     space = (space + 1000).astype(np.float32)  # far from zero, where products lose digits
     landmarks = draw_landmarks(len(space), 900, 0)
     labels = np.where(np.arange(900) % 10 == 0, NOISE, blob[landmarks])
-    found = label_by_landmarks((space,), landmarks, labels)
+    found = label_by_landmarks((space, landmarks, labels))
     assert (found[landmarks] == labels).all()
     finder = NearestNeighbors(n_neighbors=5, algorithm="brute").fit(space[landmarks])
     others = np.delete(np.arange(len(space)), landmarks)
@@ -56,9 +56,9 @@ def test_neighbours_found_in_cells_are_those_by_all_distances(n_features):
 
 def test_few_landmarks_and_equal_rows_are_no_trouble():
     space = np.zeros((50, 3), dtype=np.float32)
-    assert set(label_by_landmarks((space,), np.arange(40), np.repeat([0, 1], 20)).tolist()) == {0, 1}
+    assert set(label_by_landmarks((space, np.arange(40), np.repeat([0, 1], 20))).tolist()) == {0, 1}
     space[:25] = 1
-    assert label_by_landmarks((space,), np.array([0, 49]), np.array([1, 0]))[[1, 48]].tolist() == [1, 0]
+    assert label_by_landmarks((space, np.array([0, 49]), np.array([1, 0])))[[1, 48]].tolist() == [1, 0]
 
 
 def test_labels_do_not_depend_on_the_jobs():

@@ -10,7 +10,9 @@ import torch
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
 
 import skspc._method.labelling
 from skspc._constants import NOISE
@@ -18,12 +20,13 @@ from skspc._ensemble.plan import TrainingPlan
 from skspc._method.consensus import Consensus
 from skspc._method.labelling import cluster_spaces, keep_exact
 from skspc._method.objectives import Heads, PseudoLabels, Reconstruction
-from skspc._method.parts import takes_start
+from skspc._method.parts import starts_of
 from skspc._method.progress import RoundSettings
 from skspc._method.pseudo_labels import draw_samples, pseudo_labels
 from skspc._method.reporter import Reporter
 from skspc._method.rounds import label_without_rounds, run_rounds
 from skspc._persistence.checkpoints import Checkpoints
+from skspc.clusterers import UMAPReducer
 
 ROWS = "the rows"  # nothing but the ensemble looks into them
 TRUTH = [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
@@ -684,12 +687,30 @@ def test_spaces_begin_where_they_were_if_all_were_somewhere(diverged, monkeypatc
     monkeypatch.setattr(Starting, "log", [])
     latents = np.random.default_rng(0).normal(size=(2, 9, 2))
     settings = make_settings(clusterer=KMeans(n_init=1), reducer=Starting(), concatenate=False, n_jobs=1)
-    assert takes_start(settings.reducer)
-    assert not takes_start(Starting(np.zeros((9, 2)))) and not takes_start(None)
     _, before = cluster_spaces(latents, 3, settings, 0, diverged)
     Starting.log.clear()
-    cluster_spaces(latents, 3, settings, 1, starts=before)
+    cluster_spaces(latents, 3, settings, 1, starts=starts_of(settings.reducer, before))
     assert Starting.log == ([None, None] if diverged else [before[0].tolist(), before[1].tolist()])
+
+
+@pytest.mark.parametrize(
+    "reducer, goes_on",
+    [
+        (Starting(), True),
+        (make_pipeline(PCA(1), Starting()), True),
+        (make_pipeline(Starting(), PCA(1)), False),  # the layout is not the one that it made
+        (Starting(np.zeros((4, 2))), False),
+        (UMAPReducer(n_components=3), False),  # it made two columns of few rows
+        (UMAPReducer(), True),
+        (None, False),
+    ],
+)
+def test_layouts_go_on_where_the_last_step_can_begin_there(reducer, goes_on):
+    layout = np.asfortranarray(np.arange(8, dtype=np.longdouble).reshape(4, 2))
+    starts = starts_of(reducer, {3: layout})
+    assert starts.keys() == ({3} if goes_on else set())
+    for start in starts.values():
+        assert start.flags.c_contiguous and start.dtype == np.float32 and np.array_equal(start, layout)
 
 
 def test_a_round_goes_on_from_the_layouts_of_the_one_before(monkeypatch):

@@ -274,7 +274,20 @@ def test_an_embedding_goes_on_from_init(engine):
     assert auto.tolist() == told.tolist()
 
 
-@pytest.mark.parametrize("init", [np.zeros((9, 2)), np.zeros((10, 3)), np.full((10, 2), np.nan)])
+@pytest.mark.parametrize("engine", ["umap-learn", "torch"])
+@pytest.mark.parametrize(
+    "init", [np.ones((60, 2)), np.outer(np.arange(60), [1, 0]), np.linspace([-3e38] * 2, [3e38] * 2, 60)]
+)
+def test_an_embedding_begins_at_any_finite_init(engine, init):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    embedding = UMAPReducer(init=init, engine=engine, device="cpu", random_state=0).fit_transform(X)
+    assert np.isfinite(embedding).all() and len(np.unique(embedding, axis=0)) == 60
+
+
+@pytest.mark.parametrize(
+    "init",
+    [np.zeros((9, 2)), np.zeros((10, 3)), np.full((10, 2), np.nan), np.full((10, 2), 1e39), np.full((10, 2), "a")],
+)
 def test_an_init_that_does_not_fit_is_refused(init):
     with pytest.raises(ValueError, match=r"init is an array of shape \(.*\), which must be \(10, 2\), .* or 'auto'\."):
         UMAPReducer(init=init, device="cpu").fit(np.random.default_rng(0).normal(size=(10, 3)))

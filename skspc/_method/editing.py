@@ -9,7 +9,7 @@ from .._constants import NOISE
 from .._runtime.seeding import LANDMARKS, derive_seed
 from .consensus import Consensus, find_consensus
 from .labelling import cluster_spaces, keep_exact, latent_spaces
-from .landmarks import draw_landmarks, landmarks_alone, spread_labels
+from .landmarks import check_landmarks, draw_landmarks, landmarks_alone, spread_labels
 from .objectives import Heads
 
 LONGER_TRAINING = 3  # than in a fit: parts of a cluster lie close, and of 14 rows of digits half were left to the rest
@@ -59,6 +59,7 @@ def split_cluster(consensus, latents, a, n, spaces, settings, seed):
     rows = np.flatnonzero(consensus.labels == a)
     if len(rows) < n:
         raise ValueError(f"n={n!r} is too many: cluster {a} has {len(rows)} distinct rows.")
+    check_landmarks(settings.max_landmarks, n, len(rows))
     parts, kept_spaces = _part_labellings(latents[:, rows], n, spaces, settings, seed)
     if not kept_spaces:
         raise ValueError(

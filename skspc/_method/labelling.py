@@ -60,7 +60,7 @@ def cluster_spaces(latents, n_clusters, settings, seed, diverged=(), embeddings=
     With n_clusters "auto", each space is labelled with the number of clusters that most of them have. Members in
     ``diverged`` are left out. Labels (N,), and what the reducer made of the latents, are returned by space: 0..K-1 for
     the members, K for all side by side. Embeddings that there are already are labelled as they are. ``starts`` are
-    where others begin, if there is one for each space and the reducer can (see `skspc._method.parts.takes_start`).
+    where others begin, those of `skspc._method.parts.starts_of`, if there is one for each space.
     """
     spaces = latent_spaces(latents, settings.concatenate, diverged)
     seeds = {i: derive_seed(seed, i) for i in spaces}
@@ -77,7 +77,7 @@ def cluster_spaces(latents, n_clusters, settings, seed, diverged=(), embeddings=
             spaces, reducer = embeddings, None
         found = run(
             delayed(_reduce_and_label)(
-                (spaces[i],), reducer, rows_per_cluster, starts[i], devices[i], settings.clusterer, n_clusters, seeds[i]
+                (spaces[i], starts[i]), reducer, rows_per_cluster, devices[i], settings.clusterer, n_clusters, seeds[i]
             )
             for i in spaces
         )
@@ -124,9 +124,9 @@ def reduce_together(spaces, reducer, seeds, devices, rows_per_cluster, starts, r
     return {i: found[i] for i in spaces}
 
 
-def _reduce_and_label(space_in_tuple, reducer, rows_per_cluster, start, device, clusterer, n_clusters, seed):
-    """Reduce and label one space, which comes in a tuple: see `skspc._runtime.jobs.run_elsewhere`."""
-    (space,) = space_in_tuple
+def _reduce_and_label(space_and_start, reducer, rows_per_cluster, device, clusterer, n_clusters, seed):
+    """Reduce and label one space; arrays come in a tuple: see `skspc._runtime.jobs.run_elsewhere`."""
+    space, start = space_and_start
     embedding = reduce_space(space, reducer, seed, device, rows_per_cluster, start)
     return embedding, label_embedding(embedding, clusterer, n_clusters, seed)
 

@@ -46,19 +46,19 @@ def spread_labels(spaces, found, landmarks, n_jobs):
     """Labels of all rows (N,) by space, of those of the landmarks (n,) that were ``found``, and spaces (N, d)."""
     with threads_shared(len(found), n_jobs=jobs_at_once(n_jobs)) as n_workers:
         run = Parallel(n_jobs=n_workers, prefer="threads")
-        made = run(delayed(label_by_landmarks)((spaces[i],), landmarks, labels) for i, labels in found.items())
+        made = run(delayed(label_by_landmarks)((spaces[i], landmarks, labels)) for i, labels in found.items())
     return dict(zip(found, made, strict=True))
 
 
-def label_by_landmarks(space_in_tuple, landmarks, labels):
-    """Label the rows of one space (N, d), in a tuple as in `skspc._method.labelling`, by the nearest landmarks.
+def label_by_landmarks(space_landmarks_labels):
+    """Label the rows of one space (N, d) by the nearest landmarks; all in a tuple, as in `skspc._method.labelling`.
 
     These keep their labels (n,). Another row has the label that most of its five nearest landmarks have, noise left
     out, and is ``NOISE`` where most of them are.
     """
     # All distances to 50 000 landmarks would take longer than UMAP of these does. Landmarks are dealt to the nearest of
     # some of them, and a row looks for its neighbours in the cells of those that are nearest to it.
-    (space,) = space_in_tuple
+    space, landmarks, labels = space_landmarks_labels
     known = space[landmarks].astype(np.float64)
     centers = known[:: max(1, isqrt(len(known)) // _CELLS)]
     cells = _split_by(_nearest(centers, known, 1), len(centers))

@@ -3,6 +3,7 @@
 import inspect
 import warnings
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import validate_parameter_constraints
 
@@ -14,7 +15,7 @@ _COUNTS = ("n_clusters", "n_components")  # of scikit-learn's clusterers, of its
 def copy_reducer(reducer, seed, device, rows_per_cluster=None, start=None):
     """Copy a reducer: random states are set, devices where they are "auto", rows a cluster where these are None.
 
-    A start (N, d) is given to an ``init`` that is "auto".
+    A start (N, d) is given to the last step's ``init``; see `starts_of`.
     """
     copy = clone(reducer, safe=False)
     parameters = _parameters(copy)
@@ -22,14 +23,23 @@ def copy_reducer(reducer, seed, device, rows_per_cluster=None, start=None):
     settings |= {name: device for name in _named(parameters, "device") if parameters[name] == AUTO}
     settings |= {name: rows_per_cluster for name in _named(parameters, "rows_per_cluster") if parameters[name] is None}
     if start is not None:
-        settings |= {name: start for name in _named(parameters, "init") if _is_auto(parameters[name])}
+        settings[f"{_last_step(copy)[0]}init"] = start
     return _with_settings(copy, settings)
 
 
-def takes_start(reducer):
-    """Whether a reducer can begin at an embedding: whether an ``init`` of it is "auto"."""
-    parameters = _parameters(reducer)
-    return any(_is_auto(parameters[name]) for name in _named(parameters, "init"))
+def starts_of(reducer, embeddings):
+    """Where embeddings by space can go on in the next round, as arrays (N, d) of floats: all of them or, as {}, none.
+
+    They can if the ``init`` of the reducer's last step is "auto" and they have its ``n_components``, if it has such:
+    UMAP makes fewer of very few rows.
+    """
+    parameters = _parameters(_last_step(reducer)[1])
+    n_columns = parameters.get("n_components")
+    if not _is_auto(parameters.get("init")) or any(n_columns not in (None, e.shape[1]) for e in embeddings.values()):
+        return {}
+    # In one order of memory, and in a type that a checkpoint can hold.
+    types = {space: np.float64 if e.dtype == np.float64 else np.float32 for space, e in embeddings.items()}
+    return {space: np.ascontiguousarray(e, dtype=types[space]) for space, e in embeddings.items()}
 
 
 def copy_clusterer(clusterer, n_clusters, seed):

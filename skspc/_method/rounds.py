@@ -15,7 +15,7 @@ from .known_labels import NOTHING, follow_known, named_by, with_known
 from .labelling import Labellings, cluster_spaces, keep_exact, latent_spaces, n_spaces, settle_n_clusters
 from .landmarks import draw_landmarks, landmarks_alone, spread_labels
 from .objectives import Heads, PseudoLabels, Reconstruction
-from .parts import takes_start
+from .parts import starts_of
 from .progress import Progress, RoundsResult, Stopwatch
 from .pseudo_labels import draw_samples, pseudo_labels, reconstructed_rows
 
@@ -130,7 +130,7 @@ def _cluster(X, ensemble, progress, settings, prior):
         consensus=consensus,
         spaces=labellings.spaces,
         vote=vote,
-        layouts=spaces if landmarks is None and takes_start(settings.reducer) else {},
+        layouts={} if landmarks is not None else starts_of(settings.reducer, spaces),
         rule=rule,
     )
     if best_round(progress.history) == index:

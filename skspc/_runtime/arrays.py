@@ -55,9 +55,9 @@ class RowsOfFile:
 
 def lies_in_file(X):
     """Whether an array, or what it is a view of, is a memory-mapped file."""
-    while isinstance(X, np.ndarray) and not isinstance(X, np.memmap):
+    while isinstance(X, np.ndarray):  # down to what holds the memory: a copy of a memmap is one by name alone
         X = X.base
-    return isinstance(X, (np.memmap, mmap, RowsOfFile))
+    return isinstance(X, (mmap, RowsOfFile))
 
 
 def rows_at(X, index):

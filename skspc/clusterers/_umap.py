@@ -25,7 +25,7 @@ Embedding = NDArray[np.floating[Any]]
 Engine = Literal["auto", "umap-learn", "torch"]
 
 N_EPOCHS = 200
-N_EPOCHS_ON = 50  # from an embedding: as good in rounds (docs/speed.md)
+N_EPOCHS_ON = 50  # from an embedding: as good in rounds (docs/method.md)
 MIN_NEIGHBORS, MAX_NEIGHBORS = 12, 30
 NEIGHBORS_PER_ROW = 30 / 70_000
 _SHARE_OF_CLUSTER, _FEWEST_NEIGHBORS = 0.75, 4
@@ -59,7 +59,8 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         Rows that a cluster has in the mean. In `SPCClustering` None becomes N / C, where C is a number.
     init : "auto" or ndarray of shape (N, n_components), default="auto"
         Where rows are before they are laid out, up to a scale. "auto" is the graph's spectral layout; in
-        `SPCClustering`, after the first clustering, the embedding of the round before.
+        `SPCClustering`, after the first clustering, the embedding of the round before, unless landmarks are drawn. An
+        array of one's own is for `fit_transform`: `SPCClustering` reduces distinct rows, in their own order.
 
     Attributes
     ----------
@@ -143,12 +144,15 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         if isinstance(self.init, str):
             return None
         shape = (len(np.asarray(X)), self.n_components)
-        if self.init.shape != shape or not np.isfinite(self.init).all():
+        is_number = np.issubdtype(self.init.dtype, np.number) and not np.iscomplexobj(self.init)
+        with np.errstate(over="ignore"):
+            start = self.init.astype(np.float32) if is_number else None
+        if start is None or start.shape != shape or not np.isfinite(start).all():
             raise ValueError(
                 f"init is an array of shape {self.init.shape}, which must be {shape}, one row for each row of X, and "
-                "finite. Pass such an embedding, or 'auto'."
+                "of finite float32. Pass such an embedding, or 'auto'."
             )
-        return cast(Embedding, self.init[first].astype(np.float32))
+        return cast(Embedding, start[first])
 
     @property
     def _n_epochs(self) -> int:

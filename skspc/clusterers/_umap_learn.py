@@ -30,8 +30,12 @@ def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed, start=None):
         with _LARGE_GRAPHS_LOCK if len(X) > MAX_EXACT_ROWS else nullcontext():
             graph = fuzzy_graph(*nearest_neighbors(X, n_neighbors, random_state))
         a, b = umap_.find_ab_params(1.0, min_dist)
-        if start is None:
-            start = _initial_layout(graph, n_components, n_epochs, seed) if len(X) >= _MIN_SPECTRAL_ROWS else "random"
+        if start is not None:
+            start = _umap_torch.scaled(start, np.random.default_rng(seed))
+        elif len(X) < _MIN_SPECTRAL_ROWS:
+            start = "random"
+        else:
+            start = _initial_layout(graph, n_components, n_epochs, seed)
         embedding, _ = umap_.simplicial_set_embedding(
             X,
             graph,

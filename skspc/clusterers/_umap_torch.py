@@ -292,8 +292,10 @@ def initial_layout(graph, n_components, rng):
 
 def scaled(start, rng):
     """Scale a start (N, n_components) to be 10 wide along each axis, in float32, and no two rows in one place."""
+    start = np.asarray(start, dtype=np.float64)  # whose range holds that of float32
     start = start - start.min(0)
-    start *= _START_WIDTH / np.maximum(start.max(0), np.finfo(start.dtype).tiny)
+    width = start.max(0)
+    start *= _START_WIDTH / np.where(width > 0, width, 1)
     return (start + rng.normal(scale=_START_NOISE, size=start.shape)).astype(np.float32)
 
 

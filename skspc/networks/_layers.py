@@ -133,6 +133,8 @@ class MemberConvTranspose2d(nn.Module):
     takes away again is not trained: on the CPU its gradient, mere rounding, would take longer than that of the kernels.
     """
 
+    is_normalised = False  # in pickles of before
+
     def __init__(self, n_in, n_out, size, generators, is_normalised=False):
         super().__init__()
         self.n_members, self.is_normalised = len(generators), is_normalised
