@@ -429,7 +429,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         ValueError
             If X is not finite or holds what is no number, has fewer rows than clusters or fewer than two, or if a
             parameter does not fit X or this machine; if ``known_labels`` are not one for each row, no whole numbers, or
-            not below n_clusters; if ``max_landmarks`` is, but below the rows; before any training.
+            not below n_clusters; if there are more rows than ``max_landmarks``, and this is not
+            above n_clusters; before any training.
         TypeError
             If X is sparse, or has times beside numbers; if a clusterer, reducer or network lacks a method, or
             ``monitor`` cannot be called.

@@ -123,7 +123,8 @@ def distinct_rows(X):
 
     Returned are the index of the first of each (n_distinct,), and which distinct row each row is (N,).
     """
-    # Rows are told apart by a hash of 128 bits, which takes no copy of all rows; two that differ never have the same.
+    # Rows are told apart by a hash of 128 bits, which takes no copy of all rows; two that differ have the same by a
+    # chance of 2**-128.
     hashes = b"".join(blake2b(row, digest_size=_HASH_BYTES).digest() for rows in chunks(X) for row in _comparable(rows))
     keys = np.frombuffer(hashes, dtype=np.dtype((np.void, _HASH_BYTES)))
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
