@@ -225,7 +225,7 @@ print(f"{X.nbytes / 2**20:.0f} MiB, fitted in {mib}")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits private memory without files")
-@pytest.mark.parametrize("row_shape, dtype, mib", [((32, 32), "uint8", 60), ((256,), "float32", 60)])
+@pytest.mark.parametrize("row_shape, dtype, mib", [((32, 32), "uint8", 80), ((256,), "float32", 80)])
 def test_a_file_larger_than_the_memory_is_fitted_and_predicted(row_shape, dtype, mib, tmp_path):
     arguments = [str(tmp_path / "rows.npy"), repr(row_shape), dtype, "100000", str(mib)]
     environment = os.environ | {name: "1" for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MALLOC_ARENA_MAX")}
