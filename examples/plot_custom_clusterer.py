@@ -2,8 +2,8 @@
 A clusterer of one's own
 ========================
 
-**A clusterer of fifteen lines that takes the clusters to be of equal size has 95 % right: as many as plain k-means, of
-which it is made, and a point more than HDBSCAN. It runs like one that is built in.**
+**A clusterer of fifteen lines that takes the clusters to be of equal size has 94 % right: two points more than plain
+k-means, of which it is made, and four more than HDBSCAN. It runs like one that is built in.**
 
 Anything with ``fit_predict`` can label the latents. This one is k-means whose clusters all have the same size: each
 row has a seat to itself, N / C of them in each cluster, and rows are seated at the least total distance.
