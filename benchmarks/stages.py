@@ -4,13 +4,15 @@
 
 Each fit, with the defaults, and each pipeline runs in a new process, imports included, by turns; the ratio is that of
 the median seconds. Then a step of pretraining is looked at with torch's profiler: the seconds by kind of operation, and
-the arithmetic, as torch counts it, beside what a product of two matrices of 2048 x 2048 reaches on as many threads in
-the same minute. Without an archive the rows are scikit-learn's digits; with ``--vectors`` blobs of 100 dimensions too.
+the arithmetic, as torch counts it, beside what a product of two matrices of 2048 x 2048 reaches in the same minute, all
+on one thread. ``--data vectors`` are 20 000 blobs of 100 dimensions.
 """
 
 import argparse
+import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from statistics import median
@@ -26,7 +28,25 @@ from skspc._ensemble.ensemble import Ensemble
 from skspc._ensemble.plan import plan_training
 from skspc._input.validation import choose_network
 from skspc._method.objectives import Reconstruction
+from skspc._runtime.threads import thread_limit
 
+# What is timed, each as one would write it: rows, number of clusters and seed are on the command line.
+SKSPC = """
+import json, sys, time
+import numpy as np
+from skspc import SPCClustering
+start = time.perf_counter()
+model = SPCClustering(int(sys.argv[2]), random_state=int(sys.argv[3])).fit(np.load(sys.argv[1]))
+print(json.dumps([[row["seconds"] for row in model.history_], time.perf_counter() - start]))
+"""
+BY_HAND = """
+import sys
+import hdbscan, numpy as np, umap
+rows = np.load(sys.argv[1])
+rows = rows.reshape(len(rows), -1)
+embedding = umap.UMAP(n_neighbors=30, min_dist=0.0, random_state=int(sys.argv[3]), n_jobs=1).fit_transform(rows)
+hdbscan.HDBSCAN(min_samples=10, min_cluster_size=len(rows) // (2 * int(sys.argv[2]))).fit(embedding)
+"""
 KINDS = {  # of operations, by the beginnings of their names
     "convolutions, forward": ("aten::_convolution", "aten::mkldnn_convolution", "aten::slow_conv", "aten::convolution"),
     "convolutions, backward": ("aten::convolution_backward",),
@@ -53,56 +73,42 @@ def load_rows(source, n_rows):
     return rows[np.sort(chosen)], len(np.unique(classes))
 
 
-def fit(rows, n_clusters, seed):
-    """A default fit: the stages' seconds, and what is in none of them."""
+def seconds_of(program, path, n_clusters, seed):
+    """Seconds of a program in a new process, imports included, and what it prints: a JSON document, or nothing."""
     start = time.perf_counter()
-    history = SPCClustering(n_clusters, random_state=seed).fit(rows).history_
-    seconds = {"pretraining": history[0]["seconds"]["train"]}
-    seconds["first clustering"] = history[0]["seconds"]["cluster"]
-    seconds[f"training of {len(history) - 1} rounds"] = sum(row["seconds"]["train"] for row in history[1:])
-    seconds["their clusterings"] = sum(row["seconds"]["cluster"] for row in history[1:])
-    seconds["encoding and votes"] = sum(row["seconds"]["encode"] + row["seconds"]["vote"] for row in history)
-    return seconds | {"classifiers, and the rest of fit": time.perf_counter() - start - sum(seconds.values())}
+    command = [sys.executable, "-c", program, path, str(n_clusters), str(seed)]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return time.perf_counter() - start, json.loads(printed) if printed else None
 
 
-def by_hand(rows, n_clusters, seed):
-    """UMAP + HDBSCAN on the rows."""
-    import hdbscan
-    import umap
-
-    start = time.perf_counter()
-    flat = np.asarray(rows, dtype=np.float32).reshape(len(rows), -1)
-    embedding = umap.UMAP(n_neighbors=30, min_dist=0.0, random_state=seed).fit_transform(flat)
-    hdbscan.HDBSCAN(min_samples=10, min_cluster_size=max(2, len(flat) // (2 * n_clusters))).fit(embedding)
-    return {"fit": time.perf_counter() - start}
-
-
-WAYS = {"skspc": fit, "UMAP + HDBSCAN": by_hand}
-
-
-def in_new_process(way, arguments, source, seed):
-    """Seconds of a fit or a pipeline by stage, "all" among them: imports and the start of the process."""
-    start = time.perf_counter()
-    own = [sys.executable, __file__, "--way", way, "--seed", str(seed), "--data", source]
-    if arguments.n_rows:
-        own += ["--n-rows", str(arguments.n_rows)]
-    lines = subprocess.run(own, check=True, capture_output=True, text=True).stdout.splitlines()
-    seconds = {name: float(value) for name, _, value in (line.rpartition("\t") for line in lines)}
-    return seconds | {"all": time.perf_counter() - start}
+def stages_of(history, in_fit, whole):
+    """Seconds of a fit by stage."""
+    seconds = {
+        "pretraining": history[0]["train"],
+        "first clustering": history[0]["cluster"],
+        f"training of {len(history) - 1} rounds": sum(row["train"] for row in history[1:]),
+        "their clusterings": sum(row["cluster"] for row in history[1:]),
+        "encoding and votes": sum(row["encode"] + row["vote"] for row in history),
+    }
+    rest = in_fit - sum(seconds.values())
+    return seconds | {"classifiers, and the rest of fit": rest, "imports, and what is outside of fit": whole - in_fit}
 
 
 def print_stages(source, arguments):
-    turns = [{way: in_new_process(way, arguments, source, turn) for way in WAYS} for turn in range(arguments.turns)]
-    whole = {way: median(turn[way]["all"] for turn in turns) for way in WAYS}
-    print(f"\n{source}: {whole['skspc']:.0f} s, UMAP + HDBSCAN {whole['UMAP + HDBSCAN']:.1f} s, ", end="")
-    print(f"{whole['skspc'] / whole['UMAP + HDBSCAN']:.1f} times as long")
+    rows, n_clusters = load_rows(source, arguments.n_rows)
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/rows.npy"
+        np.save(path, rows)
+        turns = [
+            [seconds_of(program, path, n_clusters, turn) for program in (SKSPC, BY_HAND)]
+            for turn in range(arguments.turns)
+        ]
+    skspc, by_hand = (median(seconds for seconds, _ in way) for way in zip(*turns, strict=True))
+    print(f"\n{source}: {skspc:.0f} s, UMAP + HDBSCAN {by_hand:.1f} s, {skspc / by_hand:.1f} times as long")
+    whole, printed = turns[0][0]
     print("\n| stage | seconds | share |\n| --- | --- | --- |")
-    seconds = turns[0]["skspc"]
-    for stage, value in seconds.items():
-        if stage != "all":
-            print(f"| {stage} | {value:.1f} | {value / seconds['all']:.0%} |")
-    rest = 2 * seconds["all"] - sum(seconds.values())
-    print(f"| imports, and what is outside of fit | {rest:.1f} | {rest / seconds['all']:.0%} |", flush=True)
+    for stage, seconds in stages_of(*printed, whole).items():
+        print(f"| {stage} | {seconds:.1f} | {seconds / whole:.0%} |", flush=True)
 
 
 def peak_of_products():
@@ -117,7 +123,7 @@ def peak_of_products():
 
 
 def print_operations(source, arguments):
-    """A table of a pretraining's steps, of all members in one group on one thread."""
+    """A table of a pretraining's steps, of two members in a group."""
     rows, n_clusters = load_rows(source, arguments.n_rows)
     model, device = SPCClustering(n_clusters, random_state=0), torch.device("cpu")
     X, shape = model._check_fit_data(rows)
@@ -135,10 +141,9 @@ def print_operations(source, arguments):
     seconds = time.perf_counter() - start
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         ensemble.train(objective, plan)
-    n_images = 2 * len(X)  # of two members
-    flop = counter.get_total_flops()
+    n_rows, flop = 2 * len(X), counter.get_total_flops()
     reached = flop / seconds
-    print(f"\n{source}: {flop / n_images / 1e6:.1f} MFLOP an image and member in a step of {plan.batch_size}; ", end="")
+    print(f"\n{source}: {flop / n_rows / 1e6:.1f} MFLOP a row and member in a step of {plan.batch_size}; ", end="")
     print(f"{reached / 1e9:.0f} GFLOP a second, {reached / peak:.0%} of a matrix product's {peak / 1e9:.0f}")
     print_kinds(profiler.key_averages())
 
@@ -161,19 +166,12 @@ def main():
     parser.add_argument("--turns", type=int, default=1)
     parser.add_argument("--steps", type=int, default=10, help="of training that the profiler looks at")
     parser.add_argument("--operations", action="store_true", help="the steps alone, no fits")
-    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)  # of a process that this one starts
-    parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.way:
-        seconds = WAYS[arguments.way](*load_rows(arguments.data[0], arguments.n_rows), arguments.seed)
-        print("\n".join(f"{name}\t{value}" for name, value in seconds.items()))
-        return
     print(f"{torch.get_num_threads()} threads, torch {torch.__version__}")
     for source in arguments.data:
         if not arguments.operations:
             print_stages(source, arguments)
-        if source != "vectors" or arguments.operations:
-            torch.set_num_threads(1)
+        with thread_limit(1):
             print_operations(source, arguments)
 
 

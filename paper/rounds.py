@@ -78,7 +78,7 @@ WAYS = {
 class Start:
     """A data set's rows, scaled, and an ensemble pretrained on them."""
 
-    def __init__(self, name, seed, folder):
+    def __init__(self, name, seed, folder, pretrain_steps=None):
         if name in TABLES:
             rows, classes = TABLES[name](return_X_y=True)
         else:
@@ -93,7 +93,8 @@ class Start:
         self.classes, device = classes[first], torch.device("cpu")
         self.rows = model._fit_scaling(X[first], shape).training_rows(X[first])
         rules = labelling_rules("hdbscan", "umap", 2, len(first))
-        self.settings = model._round_settings(len(first), rules, device, min_pretrain_steps(X[first], shape))
+        self.pretrain_steps = pretrain_steps or min_pretrain_steps(X[first], shape)  # at least
+        self.settings = model._round_settings(len(first), rules, device, self.pretrain_steps)
         batch_size = self.settings.pretraining.batch_size
         self.ensemble = model._new_ensemble(choose_network("auto", shape), self.rows, seed, device, batch_size, None)
         path = folder / f"{name}-{seed}.pickle"
@@ -177,26 +178,39 @@ def figures_of(votes: list[Consensus], classes, n_clusters):
     }
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def make_parser(doc, ways, n_rounds):
+    """Arguments of this script, and of others that compare ways on equal starts."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--dataset", nargs="+", choices=[*TABLES, *PARTS], default=[*TABLES, *PARTS])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
-    parser.add_argument("--way", nargs="+", choices=WAYS, default=list(WAYS))
-    parser.add_argument("--rounds", type=int, default=5)
-    arguments = parser.parse_args()
+    parser.add_argument("--way", nargs="+", choices=ways, default=list(ways))
+    parser.add_argument("--rounds", type=int, default=n_rounds)
+    parser.add_argument("--pretrain-steps", type=int, help="at least; for others, another folder. Default: as shipped")
+    return parser
+
+
+def record_each(arguments, path, figures):
+    """Append to a file, and print, what ``figures(start, seed, way)`` are of each data set, seed and way."""
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    with RESULTS.open("a", encoding="utf-8") as results:
-        for name in arguments.dataset:
-            for seed in arguments.seeds:
-                start = Start(name, seed, arguments.folder)
-                for way in arguments.way:
-                    votes = votes_of_rounds(start, arguments.rounds, **WAYS[way])
-                    row = {"dataset": name, "seed": seed, "way": way} | figures_of(
-                        votes, start.classes, start.n_clusters
-                    )
-                    results.write(json.dumps(row) + "\n")
-                    print(f"| {' | '.join(str(cell) for cell in row.values())} |", flush=True)
+    for name in arguments.dataset:
+        for seed in arguments.seeds:
+            start = Start(name, seed, arguments.folder, arguments.pretrain_steps)
+            for way in arguments.way:
+                row = {"dataset": name, "seed": seed, "way": way} | figures(start, seed, way)
+                line = json.dumps(row)
+                with path.open("a", encoding="utf-8") as results:
+                    results.write(line + "\n")
+                print(line, flush=True)
+
+
+def main():
+    arguments = make_parser(__doc__, WAYS, 5).parse_args()
+
+    def figures(start, seed, way):
+        return figures_of(votes_of_rounds(start, arguments.rounds, **WAYS[way]), start.classes, start.n_clusters)
+
+    record_each(arguments, RESULTS, figures)
 
 
 if __name__ == "__main__":

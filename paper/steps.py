@@ -1,25 +1,26 @@
 """Compare what rounds cost, and what is saved by fewer steps, fewer epochs of UMAP and layouts that go on.
 
     python paper/steps.py FOLDER [--dataset NAME ...] [--seeds 0] [--way WAY ...] [--rounds 8] [--pretrain-steps N]
+    python paper/steps.py --stop
 
-An ensemble is pretrained once a data set and seed, and kept in the folder (for other numbers of steps, another one);
-each way goes on from there for so many rounds, whether or not they bring anything new. Of each: by round, the accuracy
-of its own vote and of the vote of all rounds so far, the share agreed and the share of labels that the vote changed;
-and the processor time of all training and of all clusterings after the first. From the shares any rule to stop can be
-judged (`--stop`, from the rows that are there). Rows are appended to `steps.jsonl` beside this script.
+Starts are those of `rounds.py`; each way goes on from there for so many rounds, whether or not they bring anything new.
+Of each: by round, the accuracy of its own vote and of the vote of all rounds so far, the share agreed and the share of
+labels that the vote changed; the processor time of all training and of all clusterings after the first; and how many
+steps the pretraining took at least. From the shares, ``--stop`` judges rules to stop, on the rows of eight rounds that
+are there. Rows are appended to `steps.jsonl` beside this script. Those there now are of a draft of it; "one convolution
+a stage" is of another network, which this script does not make.
 """
 
-import argparse
 import json
+import sys
 import time
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
 import torch
-from rounds import PARTS, TABLES, Start
+from rounds import make_parser, record_each
 
-import skspc._spc
 from skspc import SPCClustering
 from skspc._method.choice import labelling_rules
 from skspc._method.history import has_settled
@@ -35,6 +36,7 @@ WAYS = {  # steps a round; whether layouts begin anew, with how many epochs
     "anew": {"n_epochs": 200},
     "anew, 100 epochs": {"n_epochs": 100},
     "anew, 100 steps": {"n_epochs": 200, "n_steps": 100},
+    "anew, 100 steps, 100 epochs": {"n_epochs": 100, "n_steps": 100},
     "100 steps": {"n_steps": 100},
 }
 STOPS = {  # most rounds, n_iter_no_change, tol, whether agreed rows that grow in number keep a fit going
@@ -78,6 +80,7 @@ def run(start, seed, way, n_rounds):
         one.append(accuracy(start, progress.consensus))
         vote.append(accuracy(start, progress.vote))
     return {
+        "pretrain_steps": start.pretrain_steps,
         "rule": progress.rule,
         "one": one,
         "vote": vote,
@@ -97,18 +100,19 @@ def last_round(row, max_iter, n_iter_no_change, tol, counts_agreed):
         {"n_agreed": agreed if counts_agreed else 0, "n_rows": 1, "mean_agreement": 0, "label_change": change}
         for agreed, change in zip(row["agreed"], row["change"], strict=True)
     ]
-    ends = (i for i in range(min(max_iter, len(history))) if has_settled(history[: i + 1], n_iter_no_change, tol))
-    return next(ends, min(max_iter, len(history) - 1))
+    ends = (i for i in range(max_iter) if has_settled(history[: i + 1], n_iter_no_change, tol))
+    return next(ends, max_iter)
 
 
 def print_stops():
     """What each rule to stop would have kept, of the rows that are there."""
     of_ways = defaultdict(list)
+    most_rounds = max(rule[0] for rule in STOPS.values())
     for line in RESULTS.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        if row["pretrain_steps"] is None:
-            of_ways[row["way"]].append(row)
-    print("| layouts and steps | fits | rule | accuracy, mean | rounds, mean |\n| --- | --- | --- | --- | --- |")
+        if len(row["vote"]) > most_rounds:
+            of_ways[f"{row['way']}, {row['pretrain_steps']} steps before"].append(row)
+    print("| way | fits | rule | accuracy, mean | rounds, mean |\n| --- | --- | --- | --- | --- |")
     for way, rows in of_ways.items():
         for name, rule in STOPS.items():
             ends = [last_round(row, *rule) for row in rows]
@@ -117,33 +121,11 @@ def print_stops():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, nargs="?")
-    parser.add_argument("--dataset", nargs="+", choices=[*TABLES, *PARTS], default=[*TABLES, *PARTS])
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
-    parser.add_argument("--way", nargs="+", choices=WAYS, default=list(WAYS))
-    parser.add_argument("--rounds", type=int, default=8)
-    parser.add_argument("--pretrain-steps", type=int, help="at least; default: as shipped")
-    parser.add_argument("--stop", action="store_true", help="judge rules to stop, and run nothing")
-    arguments = parser.parse_args()
-    if arguments.stop:
+    if sys.argv[1:] == ["--stop"]:
         print_stops()
         return
-    if arguments.folder is None:
-        parser.error("name the folder that keeps pretrained ensembles, or --stop")
-    if arguments.pretrain_steps:
-        skspc._spc.MIN_PRETRAIN_STEPS = skspc._spc.MIN_PRETRAIN_STEPS_OF_FEATURES = arguments.pretrain_steps
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    with RESULTS.open("a", encoding="utf-8") as results:
-        for name in arguments.dataset:
-            for seed in arguments.seeds:
-                start = Start(name, seed, arguments.folder)
-                for way in arguments.way:
-                    row = {"dataset": name, "seed": seed, "way": way, "pretrain_steps": arguments.pretrain_steps}
-                    row |= run(start, seed, WAYS[way], arguments.rounds)
-                    results.write(json.dumps(row) + "\n")
-                    results.flush()
-                    print(json.dumps(row), flush=True)
+    arguments = make_parser(__doc__, WAYS, 8).parse_args()
+    record_each(arguments, RESULTS, lambda start, seed, way: run(start, seed, WAYS[way], arguments.rounds))
 
 
 if __name__ == "__main__":

@@ -192,7 +192,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         round. None is all.
     pretrain_epochs, epochs : int or "auto", default="auto"
         Passes over the rows in pretraining, and in each round. "auto" is 10 and 5, and more where N is so small that
-        these would make fewer than 800 and 300 optimiser steps; 3200 in pretraining on vectors whose length is not one.
+        these would make fewer than 800 and 300 optimiser steps. On vectors, unless all rows have a norm of one,
+        pretraining has 3200 at least.
     batch_size : int or "auto", default="auto"
         Rows in a member's batch. "auto" is the power of two next below N / 16, between 32 and 256.
     learning_rate : float or "auto", default="auto"
@@ -429,8 +430,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         ValueError
             If X is not finite or holds what is no number, has fewer rows than clusters or fewer than two, or if a
             parameter does not fit X or this machine; if ``known_labels`` are not one for each row, no whole numbers, or
-            not below n_clusters; if there are more rows than ``max_landmarks``, and this is not
-            above n_clusters; before any training.
+            not below n_clusters; if there are more rows than ``max_landmarks``, and that is not above n_clusters;
+            before any training.
         TypeError
             If X is sparse, or has times beside numbers; if a clusterer, reducer or network lacks a method, or
             ``monitor`` cannot be called.
@@ -495,6 +496,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _prior(self, known: Array | None, distinct: Array, inverse: Array) -> Prior:
         """What the fit knows of its distinct rows: their known labels, and what the fit before made of them."""
         prior = NOTHING if known is None else Prior(known_of_distinct(known, inverse, len(distinct)))
+        check_landmarks(self.max_landmarks, prior.n_known, len(distinct))
         if not self._goes_on():
             return prior
         earlier, losses = self._probabilities(distinct).argmax(axis=1), self.history_[self.best_iter_]["losses"]

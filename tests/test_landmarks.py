@@ -121,3 +121,11 @@ def test_fewer_landmarks_than_clusters_are_refused(blobs):
         ValueError, match=r"max_landmarks=20 is too few for n_clusters=20: of 150 .* max_landmarks=None"
     ):
         SPCClustering(20, max_landmarks=20).fit(blobs[0])
+
+
+def test_fewer_landmarks_than_known_clusters_are_refused(blobs, quick):
+    """Where the number is not told, too."""
+    known = np.full(len(blobs[0]), NOISE)
+    known[:25] = np.arange(25)
+    with pytest.raises(ValueError, match=r"max_landmarks=20 is too few for n_clusters=25: of 150 "):
+        SPCClustering("auto", max_landmarks=20, **quick).fit(blobs[0], known_labels=known)

@@ -178,3 +178,11 @@ def select_agreed(votes, n_labellings, min_agreement):
     """
     # The small slack keeps 0.9 * 10 votes from asking for 10 in floating point.
     return (votes > 0) & (votes >= min_agreement * n_labellings - 1e-9)
+
+
+def ranked_counts(near, n_labels):
+    """How common each label is among labels (n, k), the nearest first, which count a little more: (n, n_labels)."""
+    counts = np.zeros((len(near), n_labels))
+    for rank in range(near.shape[1]):
+        counts[np.arange(len(near)), near[:, rank]] += 1 - 1e-3 * rank
+    return counts

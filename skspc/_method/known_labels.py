@@ -7,7 +7,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.neighbors import NearestNeighbors
 
 from .._constants import NOISE
-from .consensus import Consensus, contingency, reference_labelling, vote
+from .consensus import Consensus, contingency, ranked_counts, reference_labelling, vote
 
 _NEIGHBORS = 1, 3, 5  # known rows that a row may be labelled by, besides all those of its cluster
 _REACH = 2  # times its share of the cluster's rows: so many of them a known row can label
@@ -126,14 +126,6 @@ def _taught(rows, teachers, lessons, weights, name):
 def _majority(near, n_labels):
     """The most common of labels (n, k), the nearest first: of labels as common, the one with the nearest row."""
     return ranked_counts(near, n_labels).argmax(axis=1)
-
-
-def ranked_counts(near, n_labels):
-    """How common each label is among labels (n, k), the nearest first, which count a little more: (n, n_labels)."""
-    counts = np.zeros((len(near), n_labels))
-    for rank in range(near.shape[1]):
-        counts[np.arange(len(near)), near[:, rank]] += 1 - 1e-3 * rank
-    return counts
 
 
 def with_known(targets, selected, known):

@@ -8,7 +8,7 @@ from joblib import Parallel, delayed
 from .._constants import NOISE
 from .._runtime.jobs import jobs_at_once
 from .._runtime.threads import threads_shared
-from .known_labels import ranked_counts
+from .consensus import ranked_counts
 
 N_NEIGHBORS = 5  # landmarks that a row is labelled by
 _CELLS = 3  # times the square root of the landmarks
