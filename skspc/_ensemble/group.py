@@ -122,11 +122,12 @@ class MemberGroup:
     def encode(self, X):
         """Encode rows (N, *input_shape) in evaluation mode, without noise: ndarray (K, N, m)."""
         self.autoencoder.eval()
-        latents = []
-        for start in range(0, len(X), ROWS_PER_CHUNK):
-            chunk = take_rows(X, slice(start, start + ROWS_PER_CHUNK), self.device)
-            latents.append(self._encode_chunk(chunk)[:, : len(chunk)])
-        return to_numpy(torch.cat(latents, dim=1))
+
+        def encode(which):
+            chunk = take_rows(X, which, self.device)
+            return self._encode_chunk(chunk)[:, : len(chunk)]
+
+        return _chunk_by_chunk(encode, len(X))
 
     def _encode_chunk(self, chunk):
         """Encode rows (n, *input_shape), filled up where results go by how many they are: (K, n or more, m)."""
@@ -151,14 +152,14 @@ class MemberGroup:
     def reconstruction_errors(self, X, latents):
         """l1 distance of rows (N, *input_shape) to what is decoded of their latents (K, N, m): ndarray (K, N)."""
         self.autoencoder.eval()
-        errors = []
-        for start in range(0, len(X), ROWS_PER_CHUNK):
-            which = slice(start, start + ROWS_PER_CHUNK)
+
+        def errors(which):
             rows = take_rows(X, which, self.device)
             z = torch.as_tensor(latents[:, which], device=self.device)
             decoded = self.autoencoder.decode(z.float() if self.device.type == "cuda" else z)  # see `for_inference`
-            errors.append((decoded - rows).abs().flatten(2).mean(dim=2))
-        return to_numpy(torch.cat(errors, dim=1))
+            return (decoded - rows).abs().flatten(2).mean(dim=2)
+
+        return _chunk_by_chunk(errors, len(X))
 
     def state(self):
         """Copy the weights, to the CPU: a dict by module name."""
@@ -271,3 +272,17 @@ class Networks:
 def is_recordable(part):
     """Whether a module or an augmentation says that it can be part of a CUDA graph: it or its class, no parent."""
     return any(getattr(owner, "__dict__", {}).get("is_recordable", False) for owner in (part, type(part)))
+
+
+def _chunk_by_chunk(function, n_rows):
+    """What a function returns for a slice of so many rows (K, n, ...), of all rows: ndarray (K, n_rows, ...).
+
+    All of it goes into one tensor: small results that are kept between large temporary ones hold the memory of these.
+    """
+    whole = None
+    for start in range(0, n_rows, ROWS_PER_CHUNK):
+        part = function(slice(start, start + ROWS_PER_CHUNK))
+        if whole is None:
+            whole = part.new_empty(len(part), n_rows, *part.shape[2:])
+        whole[:, start : start + ROWS_PER_CHUNK] = part
+    return to_numpy(whole)
