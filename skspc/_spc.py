@@ -46,6 +46,7 @@ from ._method.editing import (
     check_merge,
     check_split,
     merge_clusters,
+    merged_names,
     recounted,
     retrain_heads,
     rule_of,
@@ -459,7 +460,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         rules = self._labelling_rules(self.n_clusters, len(first))
         check_parts(rules[0].clusterer, rules[0].reducer, self.n_clusters, device)
         n_clusters = self._attainable_n_clusters(len(first))
-        known = check_known_labels(known_labels, len(X), n_clusters)
+        known = check_known_labels(known_labels, len(X), n_clusters, len(first))
         seed = draw_seed(self.random_state)
         checkpoints = self._open_checkpoints(X, image_shape, device, known)
         stored = checkpoints.stored_seed()
@@ -484,14 +485,14 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         trial._store_predictions(distinct, inverse)
         trial._keep_rows(distinct, first)
         release_memory(device)
-        trial._warn_of_low_agreement()
+        trial._warn_of_what_was_found()
         self._become(trial)
         self._conclude(result, checkpoints)
         return self
 
     def _goes_on(self) -> bool:
         """Whether a fit starts from the weights of the one before, which were trained."""
-        return self.warm_start and hasattr(self, "_ensemble") and self.n_clusters_ > 1
+        return self.warm_start and hasattr(self, "_ensemble") and bool(self.history_[self.best_iter_]["losses"])
 
     def _prior(self, known: Array | None, distinct: Array, inverse: Array) -> Prior:
         """What the fit knows of its distinct rows: their known labels, and what the fit before made of them."""
@@ -499,8 +500,11 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         check_landmarks(self.max_landmarks, prior.n_known, len(distinct))
         if not self._goes_on():
             return prior
-        earlier, losses = self._probabilities(distinct).argmax(axis=1), self.history_[self.best_iter_]["losses"]
-        return replace(prior, earlier=earlier, losses=losses)
+        probabilities = self._probabilities(distinct)
+        first = np.unique(inverse, return_index=True)[1]
+        are_the_same = self._are_of_the_fit(probabilities[inverse])
+        earlier = self.labels_[first] if are_the_same else probabilities.argmax(axis=1)
+        return replace(prior, earlier=earlier, losses=self.history_[self.best_iter_]["losses"])
 
     def _pass_weights(self, ensemble: Ensemble) -> None:
         """Give a new ensemble the encoders and decoders of the one before; ValueError if they are others."""
@@ -552,6 +556,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         if self._goes_on():
             weights = self._ensemble.state()["autoencoder"]
             circumstances["earlier"] = {name: to_numpy(value) for name, value in weights.items()}
+            circumstances["earlier_labels"] = self.labels_
         return Checkpoints(self.checkpoint, checkpoint_key(X, parameters, circumstances))
 
     def _store_predictions(self, distinct: Array, inverse: Array) -> None:
@@ -565,7 +570,16 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             with self._inference():
                 self._kept = keep_rows(ensemble, rows, first[chosen])
 
-    def _warn_of_low_agreement(self) -> None:
+    def _warn_of_what_was_found(self) -> None:
+        """Warn of clusters to which known labels leave no rows, and where hardly any row is agreed on."""
+        empty = np.setdiff1d(np.arange(self.n_clusters_), self.labels_)
+        if len(empty):
+            warnings.warn(
+                f"Clusters {empty.tolist()} of {self.n_clusters_} have no rows: known_labels leave none to them. Lower "
+                "n_clusters, or leave out what is known of some rows.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
         best = self.history_[self.best_iter_]
         share = best["agreed_share"]
         if share < LOW_AGREEMENT:
@@ -577,6 +591,13 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
                 UserWarning,
                 stacklevel=5,
             )
+
+    def _are_of_the_fit(self, probabilities: Array) -> bool:
+        """Whether rows with these probabilities (N, C) are those of the fit in their order, as far as these tell."""
+        if len(probabilities) != len(self.labels_):
+            return False
+        found = probabilities[np.arange(len(probabilities)), self.labels_]
+        return bool(np.allclose(found, self.label_probability_, rtol=0, atol=SAME_PROBABILITY))
 
     def _conclude(self, result: RoundsResult, checkpoints: Checkpoints) -> None:
         """Remove the checkpoints of a fit that came to its own end; pass Ctrl-C on."""
@@ -705,6 +726,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.agreement_ = result.agreement[inverse]
         self.agreed_ = result.agreed[inverse]
         self.member_labels_ = result.member_labels[:, inverse]
+        if known is not None:
+            self.member_labels_ = np.where(known == NOISE, self.member_labels_, known)
         self.history_ = result.history
         self.n_iter_ = len(result.history)
         self.best_iter_ = result.best_iter
@@ -909,7 +932,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """
         check_is_fitted(self)
         check_merge(a, b, self.n_clusters_)
-        return self._edited(X, lambda vote, latents, settings: merge_clusters(vote, a, b))
+        return self._edited(
+            X, lambda vote, latents, settings: merge_clusters(vote, a, b), lambda labels: merged_names(labels, a, b)
+        )
 
     @of_training_rows
     def split(self, a: int, n: int, X: ArrayLike) -> "SPCClustering":
@@ -957,13 +982,23 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         seed = derive_seed(self._ensemble.seed, SPLITS)
         rule = rule_of(self._labelling_rules(n, int(np.sum(self.labels_ == a))), row)
         return self._edited(
-            X, lambda vote, latents, settings: split_cluster(vote, latents, a, n, spaces, settings, seed), rule
+            X,
+            lambda vote, latents, settings: split_cluster(vote, latents, a, n, spaces, settings, seed),
+            lambda labels: labels,
+            rule,
         )
 
     def _edited(
-        self, X: ArrayLike, edit: Callable[..., Consensus], rule: LabellingRule | None = None
+        self,
+        X: ArrayLike,
+        edit: Callable[..., Consensus],
+        rename: Callable[[Array], Array],
+        rule: LabellingRule | None = None,
     ) -> "SPCClustering":
-        """A copy with the vote that ``edit`` makes of the vote, the latents (K, N, m) and settings; with new heads."""
+        """A copy with the vote that ``edit`` makes of the vote, the latents (K, N, m) and settings; with new heads.
+
+        Of equal rows those that were known as another thing than the first stay so, under the name that it has then.
+        """
         distinct, first, inverse = self._check_training_rows(X)
         device = resolve_device(self.device)
         settings = self._round_settings(len(first), (rule or LabellingRule(None, None),), device)
@@ -979,7 +1014,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         agreed = select_agreed(edited.votes, len(edited.aligned), self.min_agreement)
         history, n_clusters = model.history_, int(labels.max()) + 1
         votes = labels, edited.agreement, agreed, edited.aligned
-        model._store(RoundsResult(*votes, history, self.best_iter_, n_clusters), inverse)
+        own = np.where(self.labels_ == self.labels_[first][inverse], NOISE, rename(self.labels_))
+        model._store(RoundsResult(*votes, history, self.best_iter_, n_clusters), inverse, own)
         model._store_predictions(distinct, inverse)
         release_memory(device)
         return model
@@ -987,11 +1023,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _check_training_rows(self, X: ArrayLike) -> tuple[Array, Array, Array]:
         """The distinct rows of X, which must be the training rows in their order, and what `distinct_rows` tells."""
         rows = self._check_predict_data(X)
-        if len(rows) == len(self.labels_):
-            found = self._probabilities(rows)[np.arange(len(rows)), self.labels_]
-            if np.allclose(found, self.label_probability_, rtol=0, atol=SAME_PROBABILITY):
-                first, inverse = distinct_rows(rows)
-                return rows_at(rows, first), first, inverse
+        if len(rows) == len(self.labels_) and self._are_of_the_fit(self._probabilities(rows)):
+            first, inverse = distinct_rows(rows)
+            return rows_at(rows, first), first, inverse
         raise ValueError(
             f"X has {len(rows)} rows, which are not the {len(self.labels_)} rows of the fit in their order. Pass what "
             "was passed to fit."

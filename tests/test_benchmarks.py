@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[1]
         ("training.py --scale 0.05 --turns 1 --epochs 1", 4),
         ("clusterers_gpu.py --scale 0.001", 10),
         ("stages.py --operations --n-rows 80 --steps 1", 8),
+        ("unequal_blobs.py --clusters 2 --ratios 2 --n-seeds 1", 1),
         ("training_gpu.py --device cpu --scale 0.001 --n-members 1 --max-iter 1 --epochs 1", 17),
     ],
 )

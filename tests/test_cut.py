@@ -352,6 +352,17 @@ def test_hdbscan_cut_finds_unequal_blobs_after_umap(n_clusters, ratio):
     assert adjusted_rand_score(y, HDBSCANCut(n_clusters).fit_predict(Z)) > 0.98
 
 
+@pytest.mark.parametrize("n_clusters, ratio", [(10, 50), (20, 20)])
+@pytest.mark.case("unequal clusters", "blobs of fewer rows than min_samples among large ones", origin="hdbscan#361")
+def test_hdbscan_cut_finds_blobs_smaller_than_its_neighbourhoods(n_clusters, ratio):
+    shares = np.geomspace(1, ratio, n_clusters)
+    sizes = np.round(1200 * shares / shares.sum()).astype(int)
+    assert sizes.min() < HDBSCANCut().min_samples
+    X, y = make_blobs(sizes, n_features=10, random_state=1)
+    Z = UMAPReducer(random_state=1, device="cpu").fit_transform(X)
+    assert adjusted_rand_score(y, HDBSCANCut(n_clusters).fit_predict(Z)) > 0.98
+
+
 @pytest.mark.case("unequal clusters", "178, 30 and 30 images of three digits", origin="hdbscan#361")
 def test_hdbscan_cut_finds_unequal_digits_after_umap():
     digits = load_digits(n_class=3)

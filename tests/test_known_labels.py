@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -274,8 +275,9 @@ def test_what_was_known_is_kept_by_a_file(tmp_path):
         (np.full(120, "a"), "known_labels has type <U1"),
         (np.full(120, True), "known_labels has type bool"),
         (np.full(120, None), "known_labels has type object"),
-        (np.full(120, 4), "known_labels holds 4, and labels must be from -1 to 3, n_clusters - 1"),
+        (np.full(120, 4), "known_labels holds 4, and labels must be from -1 to 3, of 4 clusters at most"),
         (np.full(120, -2), "known_labels holds -2"),
+        (np.ma.masked_equal(np.arange(120) % 2, 1), r"masked values. Pass known_labels.filled\(-1\)"),
     ],
 )
 def test_what_cannot_be_a_label_is_refused_before_any_training(known, message):
@@ -298,6 +300,57 @@ def test_more_labels_than_distinct_rows_are_refused():
         pytest.raises(ValueError, match="known_labels holds 2, and labels must be from -1 to 1"),
     ):
         SPCClustering(3, **QUICK).fit(two, known_labels=[2, *[-1] * 9])
+
+
+def test_with_n_clusters_auto_there_are_no_more_labels_than_distinct_rows():
+    known = known_rows()
+    known[0] = 1001  # a number that somebody's folders have, say
+    with pytest.raises(ValueError, match="known_labels holds 1001, and labels must be from -1 to 119"):
+        SPCClustering("auto", **QUICK | {"clusterer": "hdbscan"}).fit(X, known_labels=known)
+
+
+def test_clusters_to_which_known_labels_leave_no_rows_are_told():
+    with pytest.warns(ConvergenceWarning, match=r"Clusters \[2, 3\] of 4 have no rows"):
+        model = quick().fit(X, known_labels=TRUTH % 2)
+    assert np.array_equal(model.labels_, TRUTH % 2)
+
+
+def test_equal_rows_keep_their_own_labels_whatever_is_merged_or_split():
+    twice, known = np.vstack([X, X[:3]]), np.full(123, -1)
+    model = quick().fit(twice)
+    known[:] = model.labels_
+    known[120:] = (model.labels_[:3] + 1) % 4
+    model = quick().fit(twice, known_labels=known)
+    assert (model.member_labels_[:, 120:] == known[120:]).all()
+    merged = model.merge(1, 3, twice)
+    assert np.array_equal(merged.labels_, np.array([0, 1, 2, 1])[known])
+    parts = model.split(0, 2, twice).labels_
+    assert np.array_equal(parts[120:], known[120:])
+
+
+def test_a_warm_fit_keeps_names_where_predict_would_not():
+    model = quick(max_iter=0).fit(X)
+    names = model.labels_
+    model._ensemble.reset_heads(4)  # classifiers that say something else
+    model.label_probability_ = model.predict_proba(X)[np.arange(len(X)), names]
+    assert not np.array_equal(model.predict(X), names)
+    assert np.array_equal(model.set_params(warm_start=True).fit(X).labels_, names)
+
+
+def test_a_checkpoint_is_of_the_names_that_there_were(tmp_path):
+    model = quick(max_iter=0).fit(X)
+    other = model.merge(0, 1, X).split(0, 2, X)  # the same encoders, other names
+    assert not np.array_equal(other.labels_, model.labels_)
+    stop = {"warm_start": True, "checkpoint": tmp_path, "max_iter": 1}
+    other.set_params(**stop).fit(X, monitor=lambda history: True)  # leaves its checkpoint
+    assert np.array_equal(model.set_params(**stop).fit(X).labels_, quick(max_iter=0).fit(X).labels_)
+
+
+def test_a_warm_fit_goes_on_from_a_model_that_was_merged_down_to_one_cluster():
+    model = quick(max_iter=0).fit(X)
+    one = model.merge(0, 1, X).merge(0, 1, X).merge(0, 1, X).set_params(warm_start=True, random_state=7)
+    weights = one.transform(X)
+    assert np.array_equal(one.fit(X).transform(X), weights)
 
 
 def test_a_warm_fit_goes_on_from_the_one_before():

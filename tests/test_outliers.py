@@ -59,10 +59,19 @@ def test_distances_are_those_of_scikit_learn_in_units_of_each_members_spread():
 
 def test_scores_of_the_sample_are_evenly_spread_and_rise_with_each_figure():
     sample = np.array([[1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0]])
-    np.testing.assert_allclose(outlier_scores(sample, sample), [0, 0.25, 0.25, 0.75])
+    np.testing.assert_allclose(outlier_scores(sample, sample), [0, 0.5, 0.25, 0.75])  # by the distance
     rising = outlier_scores(np.array([[4.0, 4.1, 9.0, 1e200], [4.0, 4.1, 9.0, 1e200]]), sample)
     assert (np.diff(rising) > 0).all()
     assert rising[-1] <= 1
+
+
+def test_an_error_counts_only_where_it_is_greater_than_nearly_all():
+    sample = np.tile(np.arange(1.0, 1001), (2, 1))
+    at_a_distance = [[1, 500, 980, 990, 1000, 5000], np.full(6, 500.0)]
+    scores = outlier_scores(np.array(at_a_distance), sample)
+    assert scores[0] == scores[1] == scores[2]  # well reconstructed makes no row less odd
+    assert (np.diff(scores[2:]) > 0).all()
+    assert scores[-1] > 0.98  # whatever its distance
 
 
 def test_all_of_few_rows_are_kept_and_a_draw_of_many():

@@ -162,13 +162,15 @@ def check_n_samples(n_samples, n_clusters):
         )
 
 
-def check_known_labels(known_labels, n_rows, n_clusters):
+def check_known_labels(known_labels, n_rows, n_clusters, n_distinct):
     """Known labels of n_rows rows as integers (n_rows,), -1 where nothing is known; None where that is everywhere.
 
     A ValueError refuses another length, what is no whole number, and labels that there cannot be.
     """
     if known_labels is None:
         return None
+    if np.ma.is_masked(known_labels):
+        raise ValueError("known_labels has masked values. Pass known_labels.filled(-1): -1 is where nothing is known.")
     labels = np.asarray(from_torch(known_labels))
     if labels.shape != (n_rows,):
         raise ValueError(
@@ -188,11 +190,11 @@ def check_known_labels(known_labels, n_rows, n_clusters):
             "-1)."
         )
     lowest, highest = whole.min(), whole.max()
-    if lowest < NOISE or (n_clusters != "auto" and highest >= n_clusters):
-        remedy = f"from -1 to {n_clusters - 1}, n_clusters - 1" if n_clusters != "auto" else "-1 or more"
-        wrong = lowest if lowest < NOISE else highest
+    most, why = (n_distinct, "as there are distinct rows") if n_clusters == "auto" else (n_clusters, "n_clusters")
+    if lowest < NOISE or highest >= most:
         raise ValueError(
-            f"known_labels holds {wrong}, and labels must be {remedy}; -1 is for rows of which nothing is known."
+            f"known_labels holds {lowest if lowest < NOISE else highest}, and labels must be from -1 to {most - 1}, of "
+            f"{most} clusters at most ({why}); -1 is for rows of which nothing is known."
         )
     return whole if highest > NOISE else None
 

@@ -40,13 +40,14 @@ def check_split(a, n, n_clusters, history):
 
 def merge_clusters(consensus, a, b):
     """Make two clusters one: it has the smaller label, and labels above the larger one move down by one."""
+    return recounted(merged_names(consensus.labels, a, b), merged_names(consensus.aligned, a, b))
+
+
+def merged_names(labels, a, b):
+    """Labels of any shape after the merge of two of them."""
     low, high = min(a, b), max(a, b)
-
-    def renamed(labels):
-        merged = np.where(labels == high, low, labels)
-        return merged - (merged > high)
-
-    return recounted(renamed(consensus.labels), renamed(consensus.aligned))
+    merged = np.where(labels == high, low, labels)
+    return merged - (merged > high)
 
 
 def split_cluster(consensus, latents, a, n, spaces, settings, seed):

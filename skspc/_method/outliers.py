@@ -7,6 +7,7 @@ from .._runtime.seeding import KEPT_ROWS, derive_seed
 
 MAX_KEPT = 2000  # training rows whose latents are kept: a fit of 70 000 rows is not to be kept whole
 N_NEIGHBORS = 5
+ERROR_COUNTS_ABOVE = 0.98  # of the training rows: what is simple is well reconstructed, known or not
 SAME_ROW = 1e-5  # of a member's spread: what float32 makes of the distance of a row to itself
 GREATEST, LEAST = 1e300, 1e-300  # in place of what is infinite or NaN, and of what is zero
 
@@ -67,8 +68,10 @@ def spread(latents):
 def outlier_scores(figures, of_kept):
     """Combine figures (2, N) to scores (N,) in [0, 1]: the share of the kept rows, with ``of_kept``, that are less odd.
 
-    Each figure becomes the share of the kept rows with a smaller one. Their surprise, minus the logarithms of the
-    shares with a larger one, is summed up (Fisher), and becomes a share in its turn.
+    Each figure becomes the share of the kept rows with a smaller one, and minus the logarithm of the share with a
+    larger one is its surprise. Both are summed up (as Fisher combines tests), and the sum becomes a share in its turn.
+    Of the error's only what exceeds that of a share of ``ERROR_COUNTS_ABOVE`` counts: a kind of simple rows, such as
+    ones among digits, is reconstructed better than the rows of the fit.
     """
     found, of_kept = _surprise(figures, of_kept), _surprise(of_kept, of_kept)
     return tail_shares(found, of_kept, np.exp(np.minimum(of_kept.max() - found, 0)))
@@ -79,7 +82,8 @@ def _surprise(figures, of_kept):
         tail_shares(values, sample, sample.max() / np.maximum(values, max(sample.max(), LEAST)))
         for values, sample in zip(figures, of_kept, strict=True)
     ]
-    return -np.log1p(-np.minimum(shares, 1 - np.finfo(np.float64).eps)).sum(axis=0)
+    of_error, of_distance = -np.log1p(-np.minimum(shares, 1 - np.finfo(np.float64).eps))
+    return np.maximum(of_error + np.log1p(-ERROR_COUNTS_ABOVE), 0) + of_distance
 
 
 def tail_shares(values, sample, tails):

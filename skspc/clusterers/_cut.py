@@ -19,7 +19,7 @@ from ._condensed import excess_of_mass, leaf_sizes, leaves
 _SHRINK = 0.8  # from one min_cluster_size tried to the next
 _MIN_COVERAGE = 0.5  # of the rows, for clusters by HDBSCAN's own selections
 _MUCH_ALIKE = 0.9  # of the rows
-_WELL_COVERED = 0.95  # of the rows
+WELL_COVERED = 0.95  # of the rows
 _FEW_ROWS = 20  # a first min_cluster_size below which single rows may be clusters
 
 
@@ -43,9 +43,18 @@ def cut_tree_exactly(tree, n_clusters, sizes, min_samples=1):
     level, merges at one distance count one by one (mutual reachability has many of these) and, with few rows a cluster,
     a component may be a single row.
     """
+    selection = most_persistent(tree, n_clusters, sizes, min_samples)
+    return widest_level(tree, n_clusters, sizes) if selection is None else selection.labels
+
+
+def most_persistent(tree, n_clusters, sizes, min_samples):
+    """The `Selection` that persists over most sizes and covers most rows, as `cut_tree_exactly` takes it, or None."""
     found = persistent_selections(tree, n_clusters, sizes, min_samples)
-    if found:
-        return max(found, key=lambda one: (one.weight(min_samples), one.weight(1))).labels
+    return max(found, key=lambda one: (one.weight(min_samples), one.weight(1)), default=None)
+
+
+def widest_level(tree, n_clusters, sizes):
+    """The level of a tree with exactly ``n_clusters`` components of one of the sizes that covers most rows, or None."""
     cuts = [widest_cut(tree, n_clusters, size) for size in sizes]
     found = [labels for labels in cuts if labels is not None]
     if not found:
@@ -129,7 +138,7 @@ def find_n_clusters(tree, min_cluster_size):
     """
     consistent = consistent_n_clusters(tree, min_cluster_size)
     labels = excess_of_mass(tree, max((len(tree) + 1) // (2 * consistent), 2))
-    if consistent > 1 and coverage(labels) >= _WELL_COVERED:
+    if consistent > 1 and coverage(labels) >= WELL_COVERED:
         return consistent
     return persistent_n_clusters(tree, min_cluster_size) or consistent
 
@@ -160,7 +169,7 @@ def persistent_n_clusters(tree, min_cluster_size):
     sizes = cluster_sizes_to_try((len(tree) + 1) // 2, min_cluster_size)
     for size, smaller in pairwise([*sizes, sizes[-1] - 1]):
         labels = excess_of_mass(tree, size)
-        if labels.max() > 0 and coverage(labels) >= _WELL_COVERED:
+        if labels.max() > 0 and coverage(labels) >= WELL_COVERED:
             weights[int(labels.max()) + 1] += np.log(size / max(smaller, 1))
     return max(weights, key=lambda n_clusters: weights[n_clusters], default=0)
 

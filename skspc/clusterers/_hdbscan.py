@@ -13,7 +13,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._constants import NOISE
 from ._condensed import excess_of_mass
-from ._cut import cluster_sizes_to_try, cut_tree_exactly, find_n_clusters
+from ._cut import (
+    WELL_COVERED,
+    Selection,
+    cluster_sizes_to_try,
+    coverage,
+    find_n_clusters,
+    most_persistent,
+    widest_level,
+)
 from ._kernels import KERNELS_LOCK
 
 if TYPE_CHECKING:
@@ -24,6 +32,9 @@ Tree = NDArray[np.float64]
 MIN_FAST_ROWS = 50_000  # below, fast-hdbscan's gain is less than a second
 _MIN_CLUSTER_SIZE = 2
 _ROWS_PER_SAMPLE = 5  # rows of a cluster for each neighbour that makes a row dense
+# A weight of a reading (`Selection.weight`) below which it hardly persists: splinters have .02 to .15 where a cluster
+# is smaller than min_samples, and the right readings .2 to 2 (docs/clusterers.md).
+_PERSISTS = 0.2
 
 
 class HDBSCANCut(ClusterMixin, BaseEstimator):
@@ -31,8 +42,9 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
 
     One linkage tree is computed and read many times, by excess of mass with min_cluster_size from N // C down, and by
     the leaves of the condensed tree. Of the readings with C clusters that leave at most half of the rows as noise, the
-    one is taken that persists over most sizes and covers most rows. Where there is none, it is the level of the tree
-    with C clusters that covers most rows.
+    one is taken that persists over most sizes and covers most rows. Where that hardly persists, clusters may be smaller
+    than ``min_samples``, and a reading that does persist with half or a third of it, on 95 % of the rows, is taken.
+    Where there is none at all, it is the level of the tree with C clusters that covers most rows.
 
     Parameters
     ----------
@@ -41,7 +53,7 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
         ``min_samples``; 1 if there is none. Where these clusters cover less than 95 % of the rows, it is the C that
         excess of mass finds, covering as many, over the widest range of sizes, if there is one.
     min_samples : int, default=10
-        Neighbours that make a row dense; with fewer than 5 times as many rows a cluster, a fifth of these.
+        Neighbours that make a row dense, at most; with fewer than 5 times as many rows a cluster, a fifth of these.
     engine : {"auto", "hdbscan", "fast-hdbscan"}, default="auto"
         What computes the tree. "auto" is fast-hdbscan (multicore, in float32) if that package is installed and rows are
         at least 50 000, else hdbscan.
@@ -107,13 +119,33 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
         else:
             min_samples = max(1, min(self.min_samples, n_rows // (_ROWS_PER_SAMPLE * n_clusters)))
             tree = single_linkage_tree(X, min_samples, self.engine)
-        sizes = cluster_sizes_to_try(n_rows // n_clusters, _MIN_CLUSTER_SIZE)
-        labels = cut_tree_exactly(tree, n_clusters, sizes, min_samples)
-        if labels is None:
-            labels = excess_of_mass(tree, max(n_rows // (2 * n_clusters), _MIN_CLUSTER_SIZE))
+        labels = self._cut(X, tree, n_clusters, min_samples)
         self.labels_ = labels.astype(np.int64)
         self.n_clusters_ = int(self.labels_.max()) + 1 if (self.labels_ != NOISE).any() else 0
         return self
+
+    def _cut(self, X: ArrayLike, tree: Tree, n_clusters: int, min_samples: int) -> NDArray[np.signedinteger[Any]]:
+        """Labels (N,) by a tree of X with so many neighbours, or with fewer where no reading of it persists."""
+        n_rows = np.shape(X)[0]
+        sizes = cluster_sizes_to_try(n_rows // n_clusters, _MIN_CLUSTER_SIZE)
+        found = most_persistent(tree, n_clusters, sizes, min_samples)
+        if found is None or found.weight(min_samples) < _PERSISTS:
+            for fewer in sorted({max(1, min_samples // 2), max(1, min_samples // 3)} - {min_samples}, reverse=True):
+                other = most_persistent(single_linkage_tree(X, fewer, self.engine), n_clusters, sizes, fewer)
+                if other is not None and _finds_small_ones(other, fewer, min_samples):
+                    found = other
+                    break
+        labels = widest_level(tree, n_clusters, sizes) if found is None else found.labels
+        if labels is None:
+            labels = excess_of_mass(tree, max(n_rows // (2 * n_clusters), _MIN_CLUSTER_SIZE))
+        return cast(NDArray[np.signedinteger[Any]], labels)
+
+
+def _finds_small_ones(selection: Selection, min_samples: int, more: int) -> bool:
+    """Whether a reading persists and covers nearly all rows, some of its clusters having no more rows than ``more``."""
+    sizes = np.bincount(selection.labels[selection.labels != NOISE])
+    persists = selection.weight(min_samples) >= _PERSISTS and coverage(selection.labels) >= WELL_COVERED
+    return bool(persists and sizes.min() <= more)
 
 
 def single_linkage_tree(X: ArrayLike, min_samples: int, engine: Engine = "hdbscan") -> Tree:
