@@ -2,8 +2,8 @@
 Ask, answer, fit again
 ======================
 
-**Twenty answers to what the model asks raise its accuracy from 93.4 to 96.8 %, in less time than the first fit. Twenty
-answers about random rows raise it to 93.6 %.**
+**Twenty answers to what the model asks raise its accuracy from 90.0 to 96.8 %, in a third of the time of the first fit.
+Twenty answers about random rows raise it to 94.3 %.**
 
 A fit without labels doubts some rows. ``doubtful_rows`` names those whose right label would settle most; their labels
 go into ``known_labels``, and with ``warm_start=True`` the next fit goes on from the weights there are, without
@@ -51,11 +51,11 @@ print("clusters by digit:", {int(each): cluster_of[each] for each in sorted(clus
 
 
 def fit_again(rows):
-    """Go on from the first fit with the digits of these rows known."""
+    """Go on from the first fit by one round, with the digits of these rows known."""
     known = np.full(len(images), -1)
     known[rows] = [cluster_of.get(each, -1) for each in digit[rows]]
     started = time.perf_counter()
-    again = copy.deepcopy(model).set_params(warm_start=True).fit(images, known_labels=known)
+    again = copy.deepcopy(model).set_params(warm_start=True, max_iter=1).fit(images, known_labels=known)
     return again, time.perf_counter() - started
 
 
