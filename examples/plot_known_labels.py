@@ -45,8 +45,9 @@ for row, ax in zip(asked, axes.ravel(), strict=True):
 # A fit that goes on keeps the names of the clusters, so answers are given in these: a cluster's surest images tell
 # which digit it is. To be fair to chance, twenty random rows are answered too.
 
-surest = model.cluster_representatives(5).sure
-cluster_of = {np.bincount(digit[rows]).argmax(): cluster for cluster, rows in enumerate(surest)}
+surest = model.cluster_representatives(5)
+names = [np.bincount(digit[rows]).argmax() for rows in surest.sure]
+cluster_of = dict(zip(names, surest.clusters.tolist(), strict=True))
 print("clusters by digit:", {int(each): cluster_of[each] for each in sorted(cluster_of)})
 
 

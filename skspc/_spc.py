@@ -244,7 +244,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     Attributes
     ----------
     labels_ : ndarray of shape (N,), int
-        Labels 0..n_clusters_-1, each of which occurs.
+        Labels 0..n_clusters_-1, each of which occurs, unless known labels leave a cluster no rows (a warning tells so).
     agreement_ : ndarray of shape (N,), float
         Share of the labellings, of all rounds, that gave a row its label.
     agreed_ : ndarray of shape (N,), bool
@@ -794,8 +794,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         -------
         representatives : Bunch
             ``sure`` and ``doubtful`` are lists with an array of row indices for each cluster, the surest and the most
-            doubtful row first; ``clusters`` is 0..n_clusters_-1. A cluster of fewer than 2 n rows is halved, so that no
-            row is both. Doubtful rows are the least sure ones of their cluster, and can be agreed on all the same.
+            doubtful row first; ``clusters`` has the labels of these clusters: 0..n_clusters_-1, without those that
+            have no rows. A cluster of fewer than 2 n rows is halved, so that no row is both. Doubtful rows are the
+            least sure ones of their cluster, and can be agreed on all the same.
 
         Raises
         ------
