@@ -3,8 +3,8 @@
 from pathlib import Path
 
 STORIES = (
-    *("digits", "trust", "outliers", "known_labels", "n_clusters", "new_data", "text"),
-    *("sentence_embeddings", "augmentation", "custom_clusterer", "pipeline", "dynamics", "ablations", "dask"),
+    *("digits", "trust", "outliers", "known_labels", "n_clusters", "merge_split", "new_data"),
+    *("text", "sentence_embeddings", "augmentation", "custom_clusterer", "pipeline", "dynamics", "ablations", "dask"),
 )
 
 

@@ -2,8 +2,8 @@
 Doubt, and what has never been seen
 ===================================
 
-**Nearly a third of the fives have a probability of .7 or more for a cluster of other digits. 97 % of them are above
-.95 in ``outlier_score``, and so are 19 % of the new images of known digits.**
+**Nearly a third of the fives have a probability of .7 or more for a cluster of other digits. 96 % of them are above
+.95 in ``outlier_score``, and so are 18 % of the new images of known digits.**
 
 ``agreement_`` and ``predict_proba`` tell between which clusters a row stands. They say nothing about a row that belongs
 to none: it gets some cluster, and often a high probability. ``outlier_score`` tells how little a row is like anything
