@@ -151,9 +151,9 @@ def test_the_sizes_with_so_many_leaves_are_those_of_a_search_of_all():
 
 def test_a_selection_weighs_its_range_of_sizes_once_and_its_rows():
     labels = np.array([0, 0, 1, NOISE])
-    assert Selection(labels, [(5, 9)]).weight(1) == pytest.approx(0.75 * np.log(2))
-    assert Selection(labels, [(8, 9), (5, 9), (10, 19)]).weight(1) == pytest.approx(0.75 * np.log(4))
-    assert Selection(labels, [(5, 9), (20, 39)]).weight(10) == pytest.approx(0.75 * np.log(2))
+    assert Selection(labels, [(5, 9)]).weight(1) == pytest.approx(0.75**2 * np.log(2))
+    assert Selection(labels, [(8, 9), (5, 9), (10, 19)]).weight(1) == pytest.approx(0.75**2 * np.log(4))
+    assert Selection(labels, [(5, 9), (20, 39)]).weight(10) == pytest.approx(0.75**2 * np.log(2))
     assert Selection(labels, [(5, 9)]).weight(10) == 0.0
 
 
@@ -350,6 +350,13 @@ def test_hdbscan_cut_finds_unequal_blobs_after_umap(n_clusters, ratio):
     X, y = make_blobs(sizes, n_features=10, center_box=(-5, 5), random_state=0)
     Z = UMAPReducer(random_state=0, device="cpu").fit_transform(X)
     assert adjusted_rand_score(y, HDBSCANCut(n_clusters).fit_predict(Z)) > 0.98
+
+
+@pytest.mark.case("unequal clusters", "a blob with fifty times the rows of the other, after UMAP", origin="hdbscan#361")
+def test_hdbscan_cut_takes_no_parts_of_a_large_blob_for_two():
+    X, y = make_blobs([1176, 24], n_features=10, random_state=4)
+    Z = UMAPReducer(rows_per_cluster=600, random_state=4, device="cpu").fit_transform(X.astype(np.float32))
+    assert adjusted_rand_score(y, HDBSCANCut(2).fit_predict(Z)) == 1.0
 
 
 @pytest.mark.parametrize("n_clusters, ratio", [(10, 50), (20, 20)])

@@ -37,9 +37,9 @@ def cut_tree_exactly(tree, n_clusters, sizes, min_samples=1):
     HDBSCAN's own selections with ``n_clusters`` clusters count first, if they leave no more than half of the rows as
     noise: those of excess of mass at ``sizes``, which decrease, and the leaves of the condensed tree at the largest
     size at which there are so many. Of these, the one is taken that persists over most sizes, by their logarithm and
-    down to ``min_samples``, times the share of the rows that it covers: splinters of a large cluster, or a few rows
-    beside one that holds all others, come and go from one size to the next. If there is none, it is the level of the
-    tree at which exactly ``n_clusters`` components have one of these sizes and cover most rows. If there is no such
+    down to ``min_samples``, times the squared share of the rows that it covers: splinters of a large cluster, or a few
+    rows beside one that holds all others, come and go from one size to the next. If there is none, it is the level of
+    the tree at which exactly ``n_clusters`` components have one of these sizes and cover most rows. If there is no such
     level, merges at one distance count one by one (mutual reachability has many of these) and, with few rows a cluster,
     a component may be a single row.
     """
@@ -80,13 +80,16 @@ class Selection:
     ranges: list
 
     def weight(self, smallest):
-        """Logarithm of the range of sizes from ``smallest`` on, times the coverage."""
+        """Logarithm of the range of sizes from ``smallest`` on, times the square of the coverage.
+
+        The square, since halves of a large cluster persist long where the only other one has a fiftieth of its rows.
+        """
         length, end = 0.0, smallest - 1
         for low, high in sorted(self.ranges):
             if high > end:
                 length += np.log((high + 1) / max(low, end + 1))
                 end = high
-        return length * coverage(self.labels)
+        return length * coverage(self.labels) ** 2
 
     def is_much_like(self, labels):
         """Whether nine tenths of the rows that have a cluster both times, or once if these are fewer, are matched."""
