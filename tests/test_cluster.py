@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 
 import joblib
 import numpy as np
@@ -64,11 +65,16 @@ def test_the_rows_travel_once(client, X, monkeypatch):
 def test_a_worker_that_dies_costs_a_retry_and_no_more(client, X):
     settings = {"pretrain_epochs": 100, "max_iter": 1}
     expected = make_model(**settings).fit(X)
-    workers = client.run(os.getpid)
-    victim = next(iter(workers.values()))
-    killed = threading.Timer(0.5, os.kill, (victim, signal.SIGKILL))  # pretraining takes seconds
+    address, victim = next(iter(client.run(os.getpid).items()))
+
+    def kill_at_work():
+        while not client.processing([address])[address]:
+            time.sleep(0.05)
+        time.sleep(0.3)  # what was sent has come; pretraining takes seconds
+        os.kill(victim, signal.SIGKILL)
+
     with joblib.parallel_config("dask"):
-        killed.start()
+        threading.Thread(target=kill_at_work, daemon=True).start()
         model = make_model(**settings).fit(X)
     assert victim not in client.run(os.getpid).values()
     assert_same_fit(model, expected, X)
