@@ -430,9 +430,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         ------
         ValueError
             If X is not finite or holds what is no number, has fewer rows than clusters or fewer than two, or if a
-            parameter does not fit X or this machine; if ``known_labels`` are not one for each row, no whole numbers, or
-            not below n_clusters; if there are more rows than ``max_landmarks``, and that is not above n_clusters;
-            before any training.
+            parameter does not fit X or this machine; if ``known_labels`` are not one for each row, masked, no whole
+            numbers, or not below n_clusters (with "auto", the number of distinct rows); if there are more rows than
+            ``max_landmarks``, and that is not above n_clusters; before any training.
         TypeError
             If X is sparse, or has times beside numbers; if a clusterer, reducer or network lacks a method, or
             ``monitor`` cannot be called.
@@ -860,9 +860,10 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def outlier_score(self, X: ArrayLike) -> NDArray[np.float64]:
         """Tell how little each row is like anything in the fit.
 
-        Two figures are compared with those of the training rows (of 2000 at most): the error with which the
-        autoencoders reconstruct a row, and its distance in the latents to the fifth nearest of these rows, each the
-        mean over the members. Doubt between clusters is another thing: ``agreement_`` and `predict_proba` have it.
+        Two figures are compared with those of the training rows (of 2000 at most): the distance of a row in the latents
+        to the fifth nearest of these rows, and the error with which the autoencoders reconstruct it, each the mean over
+        the members. The error counts only above that of 98 in 100 of them: what is simple is reconstructed well, known
+        or not. Doubt between clusters is another thing: ``agreement_`` and `predict_proba` have it.
 
         {rows}
 

@@ -32,6 +32,11 @@ TREE = np.array([[0, 1, 1, 2], [2, 3, 2, 2], [6, 7, 5, 4], [4, 5, 6, 2], [8, 9, 
 TIED_TREE = np.array([[0, 1, 1, 2], [2, 3, 1, 2], [4, 5, 1, 2], [6, 7, 3, 4], [8, 9, 3, 6]], dtype=float)
 
 
+def always(tree):
+    """What makes this tree, however many neighbours it is asked for."""
+    return lambda min_samples: tree
+
+
 def groups(labels):
     """Rows of each label, as a set of tuples; noise left out."""
     return {tuple(np.flatnonzero(labels == label).tolist()) for label in set(labels.tolist()) - {NOISE}}
@@ -172,7 +177,7 @@ def test_what_persists_comes_before_what_larger_sizes_find():
     Z = UMAPReducer(random_state=0, device="cpu").fit_transform(X)
     tree = single_linkage_tree(Z, 10)
     found = persistent_selections(tree, 3, cluster_sizes_to_try(166, 2), 10)
-    assert adjusted_rand_score(y, cut_tree_exactly(tree, 3, cluster_sizes_to_try(166, 2), 10)) == 1.0
+    assert adjusted_rand_score(y, cut_tree_exactly(always(tree), 3, cluster_sizes_to_try(166, 2), 10)) == 1.0
     assert max(found, key=lambda one: one.weight(10)).ranges[-1][0] <= 10
 
 
@@ -190,7 +195,7 @@ def test_clusters_that_overlap_are_split_and_no_splinter_is_one(seed):
 def test_an_exact_cut_is_excess_of_mass_where_that_fits():
     X, _ = far_blobs(75, 75, 75, 75)
     tree = single_linkage_tree(X, 10)
-    labels = cut_tree_exactly(tree, 4, [37, 2])
+    labels = cut_tree_exactly(always(tree), 4, [37, 2])
     assert labels.tolist() == excess_of_mass(tree, 37).tolist()
     assert labels.max() == 3
 
@@ -199,8 +204,8 @@ def test_an_exact_cut_takes_the_first_size_that_fits():
     X, _ = far_blobs(100, 100, 20)
     tree = single_linkage_tree(X, 5)
     assert excess_of_mass(tree, 30).max() == 1
-    assert cut_tree_exactly(tree, 3, [30, 15]).tolist() == excess_of_mass(tree, 15).tolist()
-    assert cut_tree_exactly(tree, 2, [30, 15]).tolist() == excess_of_mass(tree, 30).tolist()
+    assert cut_tree_exactly(always(tree), 3, [30, 15]).tolist() == excess_of_mass(tree, 15).tolist()
+    assert cut_tree_exactly(always(tree), 2, [30, 15]).tolist() == excess_of_mass(tree, 30).tolist()
 
 
 def test_of_two_sizes_that_fit_the_larger_comes_first():
@@ -208,8 +213,8 @@ def test_of_two_sizes_that_fit_the_larger_comes_first():
     X = np.concatenate([3.0 * np.arange(40), 122 + 3.0 * np.arange(40), 1000 + 3.0 * np.arange(20)])[:, None]
     near, close, far = tuple(range(40)), tuple(range(40, 80)), tuple(range(80, 100))
     tree = single_linkage_tree(X, 1)
-    assert groups(cut_tree_exactly(tree, 2, [30, 15])) == {near, close}
-    assert groups(cut_tree_exactly(tree, 2, [15])) == {near + close, far}
+    assert groups(cut_tree_exactly(always(tree), 2, [30, 15])) == {near, close}
+    assert groups(cut_tree_exactly(always(tree), 2, [15])) == {near + close, far}
 
 
 def test_an_exact_cut_falls_back_on_a_level_of_the_tree():
@@ -217,12 +222,12 @@ def test_an_exact_cut_falls_back_on_a_level_of_the_tree():
     X = np.concatenate([np.linspace(start, start + 1, 20) for start in (0, 3, 100, 103)])[:, None]
     tree = single_linkage_tree(X, 3)
     assert {excess_of_mass(tree, size).max() + 1 for size in (10, 5)} == {4}
-    assert groups(cut_tree_exactly(tree, 2, [10, 5])) == {tuple(range(40)), tuple(range(40, 80))}
+    assert groups(cut_tree_exactly(always(tree), 2, [10, 5])) == {tuple(range(40)), tuple(range(40, 80))}
 
 
 def test_single_rows_are_clusters_only_where_clusters_are_small():
-    assert groups(cut_tree_exactly(TREE, 5, [19, 2])) == {(0, 1), (2,), (3,), (4,), (5,)}
-    assert cut_tree_exactly(TREE, 5, [20, 2]) is None
+    assert groups(cut_tree_exactly(always(TREE), 5, [19, 2])) == {(0, 1), (2,), (3,), (4,), (5,)}
+    assert cut_tree_exactly(always(TREE), 5, [20, 2]) is None
 
 
 def test_clusters_of_very_different_sizes_are_not_lost_as_noise():
@@ -234,13 +239,13 @@ def test_clusters_of_very_different_sizes_are_not_lost_as_noise():
 
 
 def test_merges_at_one_distance_are_split_where_nothing_else_will_do():
-    assert groups(cut_tree_exactly(TIED_TREE, 2, [2])) == {(0, 1, 2, 3), (4, 5)}
-    assert groups(cut_tree_exactly(TIED_TREE, 3, [2])) == {(0, 1), (2, 3), (4, 5)}  # a level, not a split
+    assert groups(cut_tree_exactly(always(TIED_TREE), 2, [2])) == {(0, 1, 2, 3), (4, 5)}
+    assert groups(cut_tree_exactly(always(TIED_TREE), 3, [2])) == {(0, 1), (2, 3), (4, 5)}  # a level, not a split
 
 
 def test_equal_rows_have_no_cut():
     equal = TIED_TREE * [1, 1, 0, 1]
-    assert cut_tree_exactly(equal, 4, [2]) is None
+    assert cut_tree_exactly(always(equal), 4, [2]) is None
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def check_known_labels(known_labels, n_rows, n_clusters, n_distinct):
             "-1)."
         )
     lowest, highest = whole.min(), whole.max()
-    most, why = (n_distinct, "as there are distinct rows") if n_clusters == "auto" else (n_clusters, "n_clusters")
+    most, why = (n_distinct, "as many as distinct rows") if n_clusters == "auto" else (n_clusters, "n_clusters")
     if lowest < NOISE or highest >= most:
         raise ValueError(
             f"known_labels holds {lowest if lowest < NOISE else highest}, and labels must be from -1 to {most - 1}, of "

@@ -19,7 +19,10 @@ from ._condensed import excess_of_mass, leaf_sizes, leaves
 _SHRINK = 0.8  # from one min_cluster_size tried to the next
 _MIN_COVERAGE = 0.5  # of the rows, for clusters by HDBSCAN's own selections
 _MUCH_ALIKE = 0.9  # of the rows
-WELL_COVERED = 0.95  # of the rows
+_WELL_COVERED = 0.95  # of the rows
+# A weight of a selection below which it hardly persists: where a cluster is smaller than min_samples, splinters have
+# .02 to .11, and with fewer neighbours the right selection .18 to 1.4 (docs/clusterers.md).
+_PERSISTS = 0.2
 _FEW_ROWS = 20  # a first min_cluster_size below which single rows may be clusters
 
 
@@ -31,19 +34,23 @@ def cluster_sizes_to_try(largest, smallest):
     return sizes
 
 
-def cut_tree_exactly(tree, n_clusters, sizes, min_samples=1):
+def cut_tree_exactly(tree_of, n_clusters, sizes, min_samples=1):
     """Read exactly ``n_clusters`` clusters off a tree: labels (N,), or None if it has no such cut.
 
-    HDBSCAN's own selections with ``n_clusters`` clusters count first, if they leave no more than half of the rows as
-    noise: those of excess of mass at ``sizes``, which decrease, and the leaves of the condensed tree at the largest
-    size at which there are so many. Of these, the one is taken that persists over most sizes, by their logarithm and
-    down to ``min_samples``, times the squared share of the rows that it covers: splinters of a large cluster, or a few
-    rows beside one that holds all others, come and go from one size to the next. If there is none, it is the level of
-    the tree at which exactly ``n_clusters`` components have one of these sizes and cover most rows. If there is no such
-    level, merges at one distance count one by one (mutual reachability has many of these) and, with few rows a cluster,
-    a component may be a single row.
+    ``tree_of(min_samples)`` makes it. HDBSCAN's own selections with ``n_clusters`` clusters count first, if they leave
+    no more than half of the rows as noise: those of excess of mass at ``sizes``, which decrease, and the leaves of the
+    condensed tree at the largest size at which there are so many. Of these, the one is taken that persists over most
+    sizes, by their logarithm and down to ``min_samples``, times the squared share of the rows that it covers: splinters
+    of a large cluster, or a few rows beside one that holds all others, come and go from one size to the next. Where it
+    hardly persists, clusters of no more than ``min_samples`` rows may be the noise, and trees of fewer neighbours are
+    looked at. If there is no selection, it is the level of the tree at which exactly ``n_clusters`` components have one
+    of these sizes and cover most rows. If there is no such level, merges at one distance count one by one (mutual
+    reachability has many of these) and, with few rows a cluster, a component may be a single row.
     """
+    tree = tree_of(min_samples)
     selection = most_persistent(tree, n_clusters, sizes, min_samples)
+    if selection is None or selection.weight(min_samples) < _PERSISTS:
+        selection = selection_of_small_clusters(tree_of, n_clusters, sizes, min_samples) or selection
     return widest_level(tree, n_clusters, sizes) if selection is None else selection.labels
 
 
@@ -51,6 +58,21 @@ def most_persistent(tree, n_clusters, sizes, min_samples):
     """The `Selection` that persists over most sizes and covers most rows, as `cut_tree_exactly` takes it, or None."""
     found = persistent_selections(tree, n_clusters, sizes, min_samples)
     return max(found, key=lambda one: (one.weight(min_samples), one.weight(1)), default=None)
+
+
+def selection_of_small_clusters(tree_of, n_clusters, sizes, min_samples):
+    """A `Selection` of a tree of half as many neighbours, or a third, or None.
+
+    It persists, covers nearly all rows, and has a cluster of no more than ``min_samples`` rows, which may be noise to
+    more neighbours.
+    """
+    for fewer in sorted({max(1, min_samples // 2), max(1, min_samples // 3)} - {min_samples}, reverse=True):
+        found = most_persistent(tree_of(fewer), n_clusters, sizes, fewer)
+        if found is None or found.weight(fewer) < _PERSISTS or coverage(found.labels) < _WELL_COVERED:
+            continue
+        if np.bincount(found.labels[found.labels != NOISE]).min() <= min_samples:
+            return found
+    return None
 
 
 def widest_level(tree, n_clusters, sizes):
@@ -141,7 +163,7 @@ def find_n_clusters(tree, min_cluster_size):
     """
     consistent = consistent_n_clusters(tree, min_cluster_size)
     labels = excess_of_mass(tree, max((len(tree) + 1) // (2 * consistent), 2))
-    if consistent > 1 and coverage(labels) >= WELL_COVERED:
+    if consistent > 1 and coverage(labels) >= _WELL_COVERED:
         return consistent
     return persistent_n_clusters(tree, min_cluster_size) or consistent
 
@@ -172,7 +194,7 @@ def persistent_n_clusters(tree, min_cluster_size):
     sizes = cluster_sizes_to_try((len(tree) + 1) // 2, min_cluster_size)
     for size, smaller in pairwise([*sizes, sizes[-1] - 1]):
         labels = excess_of_mass(tree, size)
-        if labels.max() > 0 and coverage(labels) >= WELL_COVERED:
+        if labels.max() > 0 and coverage(labels) >= _WELL_COVERED:
             weights[int(labels.max()) + 1] += np.log(size / max(smaller, 1))
     return max(weights, key=lambda n_clusters: weights[n_clusters], default=0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from importlib.util import find_spec
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -13,15 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._constants import NOISE
 from ._condensed import excess_of_mass
-from ._cut import (
-    WELL_COVERED,
-    Selection,
-    cluster_sizes_to_try,
-    coverage,
-    find_n_clusters,
-    most_persistent,
-    widest_level,
-)
+from ._cut import cluster_sizes_to_try, cut_tree_exactly, find_n_clusters
 from ._kernels import KERNELS_LOCK
 
 if TYPE_CHECKING:
@@ -32,9 +25,6 @@ Tree = NDArray[np.float64]
 MIN_FAST_ROWS = 50_000  # below, fast-hdbscan's gain is less than a second
 _MIN_CLUSTER_SIZE = 2
 _ROWS_PER_SAMPLE = 5  # rows of a cluster for each neighbour that makes a row dense
-# A weight of a reading (`Selection.weight`) below which it hardly persists: splinters have .02 to .15 where a cluster
-# is smaller than min_samples, and the right readings .2 to 2 (docs/clusterers.md).
-_PERSISTS = 0.2
 
 
 class HDBSCANCut(ClusterMixin, BaseEstimator):
@@ -112,40 +102,19 @@ class HDBSCANCut(ClusterMixin, BaseEstimator):
             If ``engine="fast-hdbscan"`` and that package cannot be imported.
         """
         n_rows, n_clusters = np.shape(X)[0], self.n_clusters
+        tree_of = cache(partial(single_linkage_tree, X, engine=self.engine))
         if n_clusters == "auto":
             min_samples = min(self.min_samples, n_rows - 1)
-            tree = single_linkage_tree(X, min_samples, self.engine)
-            n_clusters = find_n_clusters(tree, self.min_samples)
+            n_clusters = find_n_clusters(tree_of(min_samples), self.min_samples)
         else:
             min_samples = max(1, min(self.min_samples, n_rows // (_ROWS_PER_SAMPLE * n_clusters)))
-            tree = single_linkage_tree(X, min_samples, self.engine)
-        labels = self._cut(X, tree, n_clusters, min_samples)
+        sizes = cluster_sizes_to_try(n_rows // n_clusters, _MIN_CLUSTER_SIZE)
+        labels = cut_tree_exactly(tree_of, n_clusters, sizes, min_samples)
+        if labels is None:
+            labels = excess_of_mass(tree_of(min_samples), max(n_rows // (2 * n_clusters), _MIN_CLUSTER_SIZE))
         self.labels_ = labels.astype(np.int64)
         self.n_clusters_ = int(self.labels_.max()) + 1 if (self.labels_ != NOISE).any() else 0
         return self
-
-    def _cut(self, X: ArrayLike, tree: Tree, n_clusters: int, min_samples: int) -> NDArray[np.signedinteger[Any]]:
-        """Labels (N,) by a tree of X with so many neighbours, or with fewer where no reading of it persists."""
-        n_rows = np.shape(X)[0]
-        sizes = cluster_sizes_to_try(n_rows // n_clusters, _MIN_CLUSTER_SIZE)
-        found = most_persistent(tree, n_clusters, sizes, min_samples)
-        if found is None or found.weight(min_samples) < _PERSISTS:
-            for fewer in sorted({max(1, min_samples // 2), max(1, min_samples // 3)} - {min_samples}, reverse=True):
-                other = most_persistent(single_linkage_tree(X, fewer, self.engine), n_clusters, sizes, fewer)
-                if other is not None and _finds_small_ones(other, fewer, min_samples):
-                    found = other
-                    break
-        labels = widest_level(tree, n_clusters, sizes) if found is None else found.labels
-        if labels is None:
-            labels = excess_of_mass(tree, max(n_rows // (2 * n_clusters), _MIN_CLUSTER_SIZE))
-        return cast(NDArray[np.signedinteger[Any]], labels)
-
-
-def _finds_small_ones(selection: Selection, min_samples: int, more: int) -> bool:
-    """Whether a reading persists and covers nearly all rows, some of its clusters having no more rows than ``more``."""
-    sizes = np.bincount(selection.labels[selection.labels != NOISE])
-    persists = selection.weight(min_samples) >= _PERSISTS and coverage(selection.labels) >= WELL_COVERED
-    return bool(persists and sizes.min() <= more)
 
 
 def single_linkage_tree(X: ArrayLike, min_samples: int, engine: Engine = "hdbscan") -> Tree:
