@@ -189,9 +189,12 @@ def test_as_many_clusters_as_asked_for(n_clusters):
 @pytest.mark.case(COUNT, "linkage trees of a fit, counted", origin="hdbscan#561, #490, #682")
 def test_each_labelling_computes_one_linkage_tree(blobs, monkeypatch):
     make_tree, n_trees = skspc.clusterers._hdbscan.single_linkage_tree, []
-    monkeypatch.setattr(
-        "skspc.clusterers._hdbscan.single_linkage_tree", lambda *args: n_trees.append(1) or make_tree(*args)
-    )
+
+    def counted(*args, **options):
+        n_trees.append(1)
+        return make_tree(*args, **options)
+
+    monkeypatch.setattr("skspc.clusterers._hdbscan.single_linkage_tree", counted)
     model = SPCClustering(3, **{**SHORT, "clusterer": "hdbscan", "max_iter": 0}).fit(blobs[0])
     assert len(n_trees) == model.history_[0]["n_labellings"] == 3
 
