@@ -46,6 +46,9 @@ PARTS = {
     "COIL-20": ("coil20", 0, 1440),
     "titles, 3000 rows": ("stackoverflow_titles", 0, 3000),
     "MNIST": ("mnist", 0, 2500),
+    "MNIST, 10 000 rows": ("mnist", 0, 10_000),
+    "Fashion-MNIST, 5000 rows": ("fashion_mnist", 0, 5000),
+    "Kuzushiji, 5000 rows": ("kmnist_test", 0, 5000),
     "pendigits": ("pendigits", 0, 4000),
     "digits": ("digits", 0, 1797),
 }

@@ -75,7 +75,7 @@ from .clusterers._registry import Clusterer, Reducer
 
 # Defaults of "auto": epochs, and optimiser steps at least, of each stage.
 PRETRAIN_EPOCHS, MIN_PRETRAIN_STEPS = 10, 800
-MIN_PRETRAIN_STEPS_OF_FEATURES = 3200  # cheap ones; HAR gains ten points by them, titles lose seven (docs/method.md)
+MIN_PRETRAIN_STEPS_OF_FEATURES = 3200  # cheap ones; HAR gains ten points by them, titles lose seven (docs/rounds.md)
 ROUND_EPOCHS, MIN_ROUND_STEPS = 5, 300
 HEAD_EPOCHS, MIN_HEAD_STEPS = 10, 400
 LEARNING_RATE = 1e-3
@@ -206,8 +206,11 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     tol : float, default=0.005
         Share of the rows above which it is new that more of them are agreed on than in any round before, or that a
         round's labellings, joined to the vote of those before, change their label.
-    selection : {"agreed", "consensus", "own"}, default="agreed"
-        Rows that train on pseudo-labels: the agreed ones; all, with consensus labels; all, each member with its own
+    selection : {"balanced", "agreed", "consensus", "own"}, default="balanced"
+        Rows that train on pseudo-labels. "agreed": those on which at least ``min_agreement`` of the labellings agree
+        (the paper). "balanced": besides these, in clusters of which that is fewer than half of the rows, those with
+        most votes, until half are taken or only those without a majority are left; not in clusters of more than twice,
+        or less than half, the mean size. "consensus": all, with consensus labels; "own": all, each member with its own
         labels (the paper's ablations A1 and A2).
     reconstruction : {"unagreed", "all", "none"}, default="all"
         Rows that train by reconstruction during rounds: those without a pseudo-label (the paper), all, or none.
@@ -309,7 +312,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "selection": [StrOptions({"agreed", "consensus", "own"})],
+        "selection": [StrOptions({"balanced", "agreed", "consensus", "own"})],
         "reconstruction": [StrOptions({"unagreed", "all", "none"})],
         "concatenate": ["boolean"],
         "warm_start": ["boolean"],
@@ -350,7 +353,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         max_iter: int = 5,
         n_iter_no_change: int = 2,
         tol: float = 0.005,
-        selection: Literal["agreed", "consensus", "own"] = "agreed",
+        selection: Literal["balanced", "agreed", "consensus", "own"] = "balanced",
         reconstruction: Literal["unagreed", "all", "none"] = "all",
         concatenate: bool = True,
         warm_start: bool = False,

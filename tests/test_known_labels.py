@@ -169,7 +169,7 @@ def test_clusters_of_which_nothing_is_known_are_found_all_the_same():
     assert len(set(zip(model.labels_.tolist(), TRUTH.tolist(), strict=True))) == 4
 
 
-@pytest.mark.parametrize("selection", ["agreed", "consensus", "own"])
+@pytest.mark.parametrize("selection", ["balanced", "agreed", "consensus", "own"])
 def test_wrong_labels_are_kept_and_agreed_on_and_persuade_no_other(selection):
     known = known_rows(per_cluster=8)
     wrong = [np.flatnonzero(label == TRUTH)[0] for label in range(4)]

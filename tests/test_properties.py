@@ -236,7 +236,7 @@ def test_any_images_are_clustered(X, augmentation):
 PARAMETERS = {
     "n_estimators": st.sampled_from([1, 2, 3]),
     "min_agreement": st.sampled_from([1e-9, 0.5, 1.0, 1]),
-    "selection": st.sampled_from(["agreed", "consensus", "own"]),
+    "selection": st.sampled_from(["balanced", "agreed", "consensus", "own"]),
     "reconstruction": st.sampled_from(["unagreed", "all", "none"]),
     "max_samples": st.sampled_from([None, 1, 10**6, 1e-9, 1.0]),
     "concatenate": st.booleans(),

@@ -544,6 +544,44 @@ def test_agreed_rows_train_on_consensus_labels(min_agreement, agreed):
     assert selected.tolist() == [agreed] * 3
 
 
+def test_a_cluster_that_few_agree_on_trains_on_its_rows_with_most_votes():
+    # Six labellings. The first cluster has half of its rows agreed, the second none, but a majority; the third has one
+    # row with a majority, the fourth none. Without a name, no row is taken.
+    labels = np.array([0] * 4 + [1] * 5 + [2] * 4 + [3] * 2 + [NOISE])
+    votes = np.array([*[6, 6, 5, 5], *[5, 5, 5, 4, 4], *[4, 3, 3, 3], *[3, 2], 0])
+    consensus = Consensus(labels, votes, np.tile(labels, (6, 1)))
+    _, selected = pseudo_labels(consensus, list(range(6)), 2, make_settings(selection="balanced"))
+    assert selected[0].astype(int).tolist() == [*[1, 1, 0, 0], *[1, 1, 1, 0, 0], *[1, 0, 0, 0], *[0, 0], 0]
+    assert np.array_equal(*selected)
+
+
+@pytest.mark.parametrize(("n_rows", "n_taken"), [(9, 0), (10, 5), (40, 20), (41, 0)])
+def test_a_cluster_of_unusual_size_trains_on_agreed_rows_alone(n_rows, n_taken):
+    # Beside two whose mean makes that of the three 20.
+    labels = np.repeat([0, 1, 2], [n_rows, *divide_in_two(60 - n_rows)])
+    votes = np.where(labels == 0, 5 - np.arange(60) % 2, 6)
+    consensus = Consensus(labels, votes, np.tile(labels, (6, 1)))
+    _, selected = pseudo_labels(consensus, list(range(6)), 1, make_settings(selection="balanced"))
+    assert selected[0, labels == 0].sum() == n_taken
+    assert selected[0, labels > 0].all()
+
+
+def divide_in_two(n):
+    return n // 2, n - n // 2
+
+
+def test_balanced_selection_takes_every_agreed_row():
+    labels, votes = np.zeros(6, dtype=int), np.array([6, 6, 6, 5, 4, 3])
+    consensus = Consensus(labels, votes, np.tile(labels, (6, 1)))
+    settings = make_settings(selection="balanced", min_agreement=0.5)
+    assert pseudo_labels(consensus, list(range(6)), 1, settings)[1].all()
+
+
+def test_two_labellings_have_no_majority_but_all():
+    _, selected = pseudo_labels(CONSENSUS, [0, 2], 3, make_settings(selection="balanced"))
+    assert selected[0].tolist() == [True, True, False, False]
+
+
 def test_all_rows_with_a_vote_train_on_consensus_labels():
     targets, selected = pseudo_labels(CONSENSUS, [0, 2], 3, make_settings(selection="consensus"))
     assert targets.tolist() == [[0, 1, 1, NOISE]] * 3
@@ -595,7 +633,7 @@ def test_members_train_on_samples_of_their_own():
 
 
 def test_making_pseudo_labels_leaves_the_consensus_alone():
-    for selection in ("agreed", "consensus", "own"):
+    for selection in ("balanced", "agreed", "consensus", "own"):
         targets, _ = pseudo_labels(CONSENSUS, [0, 2], 3, make_settings(selection=selection))
         targets[:] = 99
     assert CONSENSUS.labels.tolist() == [0, 1, 1, NOISE]

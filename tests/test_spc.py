@@ -162,7 +162,7 @@ def test_auto_takes_convolutions_for_images_and_an_mlp_for_vectors(images, quick
     assert type(as_vectors._ensemble.groups[0].autoencoder).__name__ == "MLPAutoencoder"
 
 
-@pytest.mark.parametrize("selection", ["agreed", "consensus", "own"])
+@pytest.mark.parametrize("selection", ["balanced", "agreed", "consensus", "own"])
 @pytest.mark.parametrize("reconstruction", ["unagreed", "all", "none"])
 def test_every_way_of_training_gives_a_valid_result(blobs, quick, selection, reconstruction):
     model = SPCClustering(3, selection=selection, reconstruction=reconstruction, **quick).fit(blobs[0])
@@ -659,7 +659,7 @@ def test_a_monitor_is_told_the_labels_of_each_round(blobs, quick):
 
 @pytest.mark.parametrize("kind, times", [("features", 3), ("unit", 1), ("images", 1)])
 def test_features_are_pretrained_on_for_more_steps(kind, times, monkeypatch, blobs, quick):
-    """Not images, whose steps are long, nor embeddings of length one, which may lose by it (docs/method.md)."""
+    """Not images, whose steps are long, nor embeddings of length one, which may lose by it (docs/rounds.md)."""
     monkeypatch.setattr(skspc._spc, "MIN_PRETRAIN_STEPS", 40)
     monkeypatch.setattr(skspc._spc, "MIN_PRETRAIN_STEPS_OF_FEATURES", 120)
     rows = {"features": blobs[0], "unit": normalize(blobs[0]), "images": load_digits().images[:150]}[kind]

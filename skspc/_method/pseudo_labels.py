@@ -1,5 +1,6 @@
 """Which rows each member trains on, by which label: selection by agreement, and the paper's ablations A1 and A2."""
 
+import math
 from numbers import Integral
 
 import numpy as np
@@ -7,6 +8,9 @@ import numpy as np
 from .._constants import NOISE
 from .._runtime.seeding import derive_seed
 from .consensus import select_agreed
+
+_SHARE_OF_CLUSTER = 0.5  # that trains on pseudo-labels, if the majority is for it
+_LARGER = 2  # times the mean size, or smaller: what is not is no cluster of ordinary size
 
 
 def pseudo_labels(consensus, spaces, n_members, settings):
@@ -21,9 +25,29 @@ def pseudo_labels(consensus, spaces, n_members, settings):
             if space < n_members:
                 targets[space] = labels
     selected = targets != NOISE
-    if settings.selection == "agreed":
+    if settings.selection in ("agreed", "balanced"):
         selected &= select_agreed(consensus.votes, len(spaces), settings.min_agreement)
+    if settings.selection == "balanced":
+        selected |= select_of_each_cluster(consensus, len(spaces))
     return targets, selected
+
+
+def select_of_each_cluster(consensus, n_labellings):
+    """Mark the rows (N,) with most votes of each cluster of ordinary size: half of it, if the majority voted for them.
+
+    One labelling that merges two clusters leaves no row of either agreed on by all. They would not be trained then,
+    while all others are (class-balanced self-training, Zou et al. 2018, takes a share of each class for this reason).
+    What the majority itself has merged or cut up has another size, mostly, and is left to agreement.
+    """
+    selected, majority = np.zeros(len(consensus.labels), dtype=bool), n_labellings // 2 + 1
+    labels, sizes = np.unique(consensus.labels[consensus.labels != NOISE], return_counts=True)
+    ordinary = (sizes * _LARGER >= sizes.mean()) & (sizes <= _LARGER * sizes.mean())
+    for label, size in zip(labels[ordinary], sizes[ordinary], strict=True):
+        rows = np.flatnonzero(consensus.labels == label)
+        votes = consensus.votes[rows]
+        n_wanted = math.ceil(_SHARE_OF_CLUSTER * size)
+        selected[rows] = votes >= max(majority, np.sort(votes)[-n_wanted])
+    return selected
 
 
 def draw_samples(selected, max_samples, seed):

@@ -25,7 +25,7 @@ Embedding = NDArray[np.floating[Any]]
 Engine = Literal["auto", "umap-learn", "torch"]
 
 N_EPOCHS = 200
-N_EPOCHS_ON = 50  # from an embedding: as good in rounds (docs/method.md)
+N_EPOCHS_ON = 50  # from an embedding: as good in rounds (docs/rounds.md)
 MIN_NEIGHBORS, MAX_NEIGHBORS = 12, 30
 NEIGHBORS_PER_ROW = 30 / 70_000
 _SHARE_OF_CLUSTER, _FEWEST_NEIGHBORS = 0.75, 4
