@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skspc import SPCClustering
 from skspc._constants import NOISE
-from skspc._method.choice import choose_rule, labelling_rules, reducer_pays
+from skspc._method.choice import choose_rule, fits_better, labelling_rules, reducer_pays
 from skspc.clusterers import HDBSCANCut, UMAPReducer, register_clusterer
 from skspc.metrics import clustering_accuracy
 
@@ -84,8 +84,8 @@ def test_members_that_diverged_are_left_out_of_the_choice():
     assert choose(latents, embeddings) == 1
 
 
-@pytest.mark.parametrize("n_noise, expected", [(0, 0), (59, 0), (61, 2)])
-def test_k_means_is_taken_where_members_agree_on_a_fifth_of_the_rows_more(n_noise, expected):
+@pytest.mark.parametrize("n_noise, expected", [(0, 0), (14, 0), (16, 2)])
+def test_k_means_is_taken_where_members_agree_on_a_twentieth_of_the_rows_more(n_noise, expected):
     latents = members()
     embeddings = [PCA(2).fit_transform(one) for one in latents]
     labels = KMeans(3, random_state=0).fit_predict(embeddings[0])
@@ -166,6 +166,50 @@ def test_a_fit_labels_by_k_means_where_members_agree_on_that():
     model = fit(X, reducer=PCA(1), n_clusters=2)
     assert rules_of(model) == [("KMeans", "PCA")] * len(model.history_)
     assert np.bincount(model.labels_).min() > N_ROWS / 4
+
+
+def labels_with(sizes, *moved):
+    """Labels of a member's clusters of these sizes, one after the other, with some rows moved to the next cluster."""
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    labels[list(moved)] = (labels[list(moved)] + 1) % len(sizes)
+    return labels
+
+
+EVEN, UNEVEN = (100, 100, 100), (180, 90, 30)
+
+
+@pytest.mark.parametrize(
+    ("by_k_means", "n_disagreed", "by_density", "expected"),
+    [
+        (EVEN, 20, UNEVEN, True),
+        (EVEN, 15, UNEVEN, False),  # agrees on no more than a twentieth of the rows more
+        (UNEVEN, 100, EVEN, False),  # a stable merge
+        (EVEN, 100, EVEN, False),  # no more even
+    ],
+)
+def test_k_means_takes_more_agreement_on_more_even_sizes(by_k_means, n_disagreed, by_density, expected):
+    k_means = [labels_with(by_k_means)] * N_MEMBERS
+    # Of three members one disagrees, so that the vote, and its sizes, are what the others say.
+    density = [labels_with(by_density, *range(n_disagreed)), *[labels_with(by_density)] * (N_MEMBERS - 1)]
+    assert fits_better(k_means, density, 3) is np.bool_(expected)
+
+
+def test_unequal_clusters_are_left_to_density():
+    """k-means halves the large blob, each member elsewhere."""
+    blobs, _ = make_blobs((240, 30, 30), centers=[[0, 0], [0, 9], [1, 9]], cluster_std=[2, 0.1, 0.1], random_state=0)
+    rng = np.random.default_rng(1)
+    embeddings = [blobs * rng.uniform(0.5, 1.5, size=2) for _ in range(N_MEMBERS)]
+    by_k_means = [KMeans(3, random_state=0).fit_predict(one) for one in embeddings]
+    by_density = [HDBSCANCut(3).fit_predict(one) for one in embeddings]
+    evenness = [np.bincount(labelling[labelling != NOISE]).max() for labelling in (by_k_means[0], by_density[0])]
+    assert evenness[0] < 180 < evenness[1]
+    assert not fits_better(by_k_means, by_density, 3)
+
+
+def test_noise_counts_in_no_size():
+    k_means = [labels_with(EVEN)] * N_MEMBERS
+    noisy = np.where(np.arange(N_ROWS) % 2, labels_with(EVEN), NOISE)
+    assert not fits_better(k_means, [noisy] * N_MEMBERS, 3)
 
 
 def test_a_labelling_with_too_many_clusters_agrees_on_nothing():
