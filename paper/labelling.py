@@ -115,12 +115,17 @@ def neighbors_together(labellings, latents):
     return np.mean(shares)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def make_parser(doc):
+    """Arguments of this script, and of others that look at kept latents."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--dataset", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    arguments = parser.parse_args()
+    return parser
+
+
+def main():
+    arguments = make_parser(__doc__).parse_args()
     print("| data | seed | way | one labelling | vote | agreement | agreed | right of these | together |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     with RESULTS.open("a", encoding="utf-8") as results:
