@@ -47,6 +47,7 @@ PARTS = {
     "titles, 3000 rows": ("stackoverflow_titles", 0, 3000),
     "MNIST": ("mnist", 0, 2500),
     "MNIST, 10 000 rows": ("mnist", 0, 10_000),
+    "MNIST, another 5000 rows": ("mnist", 5000, 5000),
     "Fashion-MNIST, 5000 rows": ("fashion_mnist", 0, 5000),
     "Kuzushiji, 5000 rows": ("kmnist_test", 0, 5000),
     "pendigits": ("pendigits", 0, 4000),
