@@ -22,7 +22,8 @@ from skspc.metrics import clustering_accuracy
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 CLUSTERERS = ("hdbscan", "kmeans")
-LEAST = 0.05  # of the rows that members must agree on more by k-means: as in skspc._method.choice
+# More rows that members must agree on by k-means, and how much more even its sizes: as in skspc._method.choice.
+MORE_ROWS, MORE_EVEN = 0.05, 0.001
 
 
 def figures_of(labellings, classes, n_clusters):
@@ -46,7 +47,7 @@ def print_table():
     for line in RESULTS.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         density, k_means = (row[clusterer] for clusterer in CLUSTERERS)
-        more = k_means["agreed"] > density["agreed"] + LEAST and k_means["ent"] > density["ent"]
+        more = k_means["agreed"] > density["agreed"] + MORE_ROWS and k_means["ent"] > density["ent"] + MORE_EVEN
         name, seed = row["name"].rsplit("-", 1)
         shares = f"{100 * density['agreed']:.0f}, {100 * k_means['agreed']:.0f}"
         evenness = f"{density['ent']:.3f}, {k_means['ent']:.3f}"

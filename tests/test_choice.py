@@ -89,7 +89,7 @@ def test_k_means_is_taken_where_members_agree_on_a_twentieth_of_the_rows_more(n_
     latents = members()
     embeddings = [PCA(2).fit_transform(one) for one in latents]
     labels = KMeans(3, random_state=0).fit_predict(embeddings[0])
-    labels[:n_noise] = NOISE
+    labels[np.flatnonzero(labels == 0)[:n_noise]] = NOISE  # of one cluster: the sizes are less even
     found = dict.fromkeys(range(N_MEMBERS), labels)
     assert choose(latents, embeddings, found=found, n_rules=3) == expected
     assert choose(latents, embeddings, found=found, n_rules=2) == 0

@@ -24,6 +24,7 @@ _MORE_AGREEMENT = 0.05
 _AS_MANY_NEIGHBORS = 0.007
 # Between what is seen where k-means is better, .09 and more, and .00 of pendigits and USPS (docs/clusterers.md).
 _MORE_ROWS = 0.05
+_MORE_EVEN = 0.001  # than by the noise that HDBSCAN leaves of the same clusters
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def fits_better(by_k_means, by_density, n_clusters):
         return agreed_share(find_consensus(np.stack(by_k_means), n_clusters)) > _MORE_ROWS
     votes = [find_consensus(np.stack(labellings), n_clusters) for labellings in (by_k_means, by_density)]
     agreed, evenness = ([measure(vote) for vote in votes] for measure in (agreed_share, evenness_of_sizes))
-    return agreed[0] > agreed[1] + _MORE_ROWS and evenness[0] > evenness[1]
+    return agreed[0] > agreed[1] + _MORE_ROWS and evenness[0] > evenness[1] + _MORE_EVEN
 
 
 def agreed_share(vote):
@@ -122,5 +123,6 @@ def agreed_share(vote):
 
 
 def evenness_of_sizes(vote):
-    """Entropy of the clusters' sizes in a vote, noise left out: highest where all have one size."""
-    return entropy(np.bincount(vote.labels[vote.labels != NOISE]))
+    """Entropy of the clusters' sizes in a vote, noise left out: 1 where all have one size, 0 where there is one."""
+    sizes = np.bincount(vote.labels[vote.labels != NOISE])
+    return entropy(sizes) / np.log(max(2, len(sizes)))
