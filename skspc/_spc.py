@@ -207,7 +207,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     tol : float, default=0.005
         Share of the rows above which it is new that more of them are agreed on than in any round before, or that a
         round's labellings, joined to the vote of those before, change their label.
-    selection : {"balanced", "agreed", "consensus", "own"}, default="balanced"
+    selection : {"agreed", "balanced", "consensus", "own"}, default="agreed"
         Rows that train on pseudo-labels. "agreed": those on which at least ``min_agreement`` of the labellings agree
         (the paper). "balanced": besides these, in clusters of which that is fewer than half of the rows, those with
         most votes, until half are taken or only those without a majority are left; not in clusters of more than twice,
@@ -313,7 +313,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "selection": [StrOptions({"balanced", "agreed", "consensus", "own"})],
+        "selection": [StrOptions({"agreed", "balanced", "consensus", "own"})],
         "reconstruction": [StrOptions({"unagreed", "all", "none"})],
         "concatenate": ["boolean"],
         "warm_start": ["boolean"],
@@ -354,7 +354,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         max_iter: int = 5,
         n_iter_no_change: int = 2,
         tol: float = 0.005,
-        selection: Literal["balanced", "agreed", "consensus", "own"] = "balanced",
+        selection: Literal["agreed", "balanced", "consensus", "own"] = "agreed",
         reconstruction: Literal["unagreed", "all", "none"] = "all",
         concatenate: bool = True,
         warm_start: bool = False,
