@@ -6,7 +6,7 @@
 Latents are those that `latents.py` keeps, labellings those of `labelling.py`. Of either clusterer: accuracy of the vote
 of all spaces, the share of the rows on which all agree, and how even the sizes of the vote's clusters are (their
 entropy, 1 where all are equal). The rows are appended to `choice.jsonl` beside this script; those there now are of a
-draft of it, of at most 4000 rows, among them starts of `rounds.py`, and "flat": images as vectors of their pixels.
+draft of it, all but one of at most 4000 rows, among them starts of `rounds.py`; "flat" are images as vectors of pixels.
 """
 
 import json
@@ -15,15 +15,13 @@ from pathlib import Path
 
 import numpy as np
 from labelling import labellings_of, make_parser
-from scipy.stats import entropy
 
+from skspc._method.choice import _MORE_EVEN, _MORE_ROWS, agreed_share, evenness_of_sizes
 from skspc._method.consensus import find_consensus
 from skspc.metrics import clustering_accuracy
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 CLUSTERERS = ("hdbscan", "kmeans")
-# More rows that members must agree on by k-means, and how much more even its sizes: as in skspc._method.choice.
-MORE_ROWS, MORE_EVEN = 0.05, 0.001
 
 
 def figures_of(labellings, classes, n_clusters):
@@ -32,11 +30,10 @@ def figures_of(labellings, classes, n_clusters):
     if len(exact) < 2:
         return None
     vote = find_consensus(np.stack(exact), n_clusters)
-    sizes = np.bincount(vote.labels[vote.labels >= 0], minlength=n_clusters)
     return {
         "acc": round(100 * clustering_accuracy(classes, vote.labels), 1),
-        "agreed": round(float((vote.agreement == 1).mean()), 3),
-        "ent": round(float(entropy(sizes) / np.log(n_clusters)), 4),
+        "agreed": round(float(agreed_share(vote)), 3),
+        "ent": round(float(evenness_of_sizes(vote, n_clusters)), 4),
     }
 
 
@@ -47,7 +44,7 @@ def print_table():
     for line in RESULTS.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         density, k_means = (row[clusterer] for clusterer in CLUSTERERS)
-        more = k_means["agreed"] > density["agreed"] + MORE_ROWS and k_means["ent"] > density["ent"] + MORE_EVEN
+        more = k_means["agreed"] > density["agreed"] + _MORE_ROWS and k_means["ent"] > density["ent"] + _MORE_EVEN
         name, seed = row["name"].rsplit("-", 1)
         shares = f"{100 * density['agreed']:.0f}, {100 * k_means['agreed']:.0f}"
         evenness = f"{density['ent']:.3f}, {k_means['ent']:.3f}"

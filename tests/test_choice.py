@@ -10,7 +10,8 @@ from sklearn.preprocessing import StandardScaler
 
 from skspc import SPCClustering
 from skspc._constants import NOISE
-from skspc._method.choice import choose_rule, fits_better, labelling_rules, reducer_pays
+from skspc._method.choice import choose_rule, evenness_of_sizes, fits_better, labelling_rules, reducer_pays
+from skspc._method.consensus import find_consensus
 from skspc.clusterers import HDBSCANCut, UMAPReducer, register_clusterer
 from skspc.metrics import clustering_accuracy
 
@@ -191,7 +192,7 @@ def test_k_means_takes_more_agreement_on_more_even_sizes(by_k_means, n_disagreed
     k_means = [labels_with(by_k_means)] * N_MEMBERS
     # Of three members one disagrees, so that the vote, and its sizes, are what the others say.
     density = [labels_with(by_density, *range(n_disagreed)), *[labels_with(by_density)] * (N_MEMBERS - 1)]
-    assert fits_better(k_means, density, 3) is np.bool_(expected)
+    assert fits_better(k_means, density, 3) == expected
 
 
 def test_unequal_clusters_are_left_to_density():
@@ -204,6 +205,16 @@ def test_unequal_clusters_are_left_to_density():
     evenness = [np.bincount(labelling[labelling != NOISE]).max() for labelling in (by_k_means[0], by_density[0])]
     assert evenness[0] < 180 < evenness[1]
     assert not fits_better(by_k_means, by_density, 3)
+
+
+@pytest.mark.parametrize("by_density", [(150, 150), (300,), ()])
+def test_a_cluster_that_density_lacks_makes_its_sizes_less_even(by_density):
+    found = labels_with(by_density) if by_density else np.full(N_ROWS, NOISE)
+    density = [found, *[np.full(N_ROWS, NOISE)] * (N_MEMBERS - 1)]  # nothing is agreed on but noise
+    assert evenness_of_sizes(find_consensus(np.stack(density), 3), 3) < 1
+    disagreed = [np.roll(labels_with(EVEN), 30 * i) for i in range(N_MEMBERS)]
+    assert evenness_of_sizes(find_consensus(np.stack(disagreed), 3), 3) == pytest.approx(1)
+    assert fits_better([labels_with(EVEN)] * N_MEMBERS, density, 3)
 
 
 def test_noise_counts_in_no_size():

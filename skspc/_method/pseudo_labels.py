@@ -1,4 +1,4 @@
-"""Which rows each member trains on, by which label: selection by agreement, and the paper's ablations A1 and A2."""
+"""Which rows each member trains on, by which label: by agreement, alone or balanced, and the paper's A1 and A2."""
 
 import math
 from numbers import Integral
