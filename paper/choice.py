@@ -1,55 +1,73 @@
-"""What tells, without classes, whether HDBSCAN's cut or k-means labels the embeddings of an ensemble better.
+"""What tells, without classes, which clusterer labels the embeddings of an ensemble best.
 
     python paper/choice.py FOLDER [--dataset NAME ...] [--seeds 0 1 2]
     python paper/choice.py --table
 
-Latents are those that `latents.py` keeps, labellings those of `labelling.py`. Of either clusterer: accuracy of the vote
-of all spaces, the share of the rows on which all agree, and how even the sizes of the vote's clusters are (their
-entropy, 1 where all are equal). The rows are appended to `choice.jsonl` beside this script; those there now are of a
-draft of it, all but one of at most 4000 rows, among them starts of `rounds.py`; "flat" are images as vectors of pixels.
+Latents are those that `latents.py` keeps, of data sets and of parts of them with classes of unequal size, labellings
+those of `labelling.py`. Of each clusterer: accuracy and adjusted Rand index of the vote of all spaces, the share of the
+rows on which all agree, how even the sizes of the vote's clusters are, and how many neighbours it tears apart. The rows
+are appended to `choice.jsonl` beside this script. Those marked "tuned" there are what the rule was made on; they are of
+a draft of this script, "flat" are images as vectors of pixels.
 """
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from labelling import labellings_of, make_parser
+from labelling import embeddings_of, labellings_of, make_parser
+from sklearn.metrics import adjusted_rand_score
 
-from skspc._method.choice import _MORE_EVEN, _MORE_ROWS, agreed_share, evenness_of_sizes
+from skspc._method.choice import fitting_rule, nearest_rows, verdict_of
 from skspc._method.consensus import find_consensus
 from skspc.metrics import clustering_accuracy
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
-CLUSTERERS = ("hdbscan", "kmeans")
+CLUSTERERS = ("hdbscan", "kmeans", "gmm")
+TITLES = {0: "HDBSCAN", 2: "k-means", 3: "mixture"}  # of the rules of clusterer="auto"
 
 
-def figures_of(labellings, classes, n_clusters):
+def figures_of(labellings, neighbors, classes, n_clusters):
     """What is known of one clusterer's labellings (L, N); None if fewer than two have all clusters."""
     exact = [labels for labels in labellings if labels.max() + 1 == n_clusters]
-    if len(exact) < 2:
+    verdict = verdict_of(labellings, neighbors, n_clusters)
+    if len(exact) < 2 or verdict is None:
         return None
     vote = find_consensus(np.stack(exact), n_clusters)
     return {
         "acc": round(100 * clustering_accuracy(classes, vote.labels), 1),
-        "agreed": round(float(agreed_share(vote)), 3),
-        "ent": round(float(evenness_of_sizes(vote, n_clusters)), 4),
+        "ari": round(adjusted_rand_score(classes, vote.labels), 2),
+        **{name: round(float(figure), 4) for name, figure in asdict(verdict).items()},
     }
 
 
+def judge(name, seed, folder):
+    """A row: the figures of each clusterer on an ensemble, and which rule is taken."""
+    found, classes = labellings_of(name, seed, folder)
+    embeddings, _ = embeddings_of(name, seed, folder)
+    n_clusters, neighbors = len(np.unique(classes)), [nearest_rows(space) for space in embeddings]
+    row = {"name": name, "seed": seed, "n": len(classes), "C": n_clusters}
+    row |= {clusterer: figures_of(found[clusterer], neighbors, classes, n_clusters) for clusterer in CLUSTERERS}
+    return row | {"rule": fitting_rule(embeddings, [found[clusterer] for clusterer in CLUSTERERS], n_clusters)}
+
+
 def print_table():
-    """The rows that are there, and what the rule takes."""
-    print("| data, seed | agreed by all | evenness of sizes | accuracy of the vote | taken |")
-    print("| --- | --- | --- | --- | --- |")
+    """The rows that are there."""
+    print("| data, seed | accuracy of the vote | agreed by all | evenness of sizes | torn apart | taken |")
+    print("| --- | --- | --- | --- | --- | --- |")
     for line in RESULTS.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        density, k_means = (row[clusterer] for clusterer in CLUSTERERS)
-        more = k_means["agreed"] > density["agreed"] + _MORE_ROWS and k_means["ent"] > density["ent"] + _MORE_EVEN
-        name, seed = row["name"].rsplit("-", 1)
-        shares = f"{100 * density['agreed']:.0f}, {100 * k_means['agreed']:.0f}"
-        evenness = f"{density['ent']:.3f}, {k_means['ent']:.3f}"
-        taken = "k-means" if more else "HDBSCAN"
-        print(f"| {name}, {seed} | {shares} | {evenness} | {density['acc']}, {k_means['acc']} | {taken} |")
+        cells = [", ".join("-" if row[way] is None else show(row[way]) for way in CLUSTERERS) for show in SHOWN]
+        print(f"| {row['name']}, {row['seed']} | {' | '.join(cells)} | {TITLES[row['rule']]} |")
+
+
+SHOWN = (
+    lambda figures: f"{figures['acc']:.1f}",
+    lambda figures: f"{100 * figures['agreed']:.0f}",
+    lambda figures: f"{figures['evenness']:.3f}",
+    lambda figures: f"{100 * figures['torn']:.1f}",
+)
 
 
 def main():
@@ -59,10 +77,7 @@ def main():
     arguments = make_parser(__doc__).parse_args()
     for name in arguments.dataset:
         for seed in arguments.seeds:
-            found, classes = labellings_of(name, seed, arguments.folder)
-            n_clusters = len(np.unique(classes))
-            row = {"name": f"{name}-{seed}", "n": len(classes), "C": n_clusters}
-            row |= {clusterer: figures_of(found[clusterer], classes, n_clusters) for clusterer in CLUSTERERS}
+            row = judge(name, seed, arguments.folder)
             with RESULTS.open("a", encoding="utf-8") as results:
                 results.write(json.dumps(row) + "\n")
             print(json.dumps(row), flush=True)

@@ -16,7 +16,7 @@ from itertools import permutations
 from pathlib import Path
 
 import numpy as np
-from latents import NAMES, latents_of
+from latents import NAMES, latents_of, name_of_data
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
@@ -34,7 +34,7 @@ VOTES = {
     "hdbscan + kmeans + gmm": ("hdbscan", "kmeans", "gmm"),
     f"hdbscan + {CENTROIDS}": ("hdbscan", CENTROIDS),
 }
-RULES = ("hdbscan", LATENTS, "kmeans")  # of clusterer="auto"
+RULES = ("hdbscan", LATENTS, "kmeans", "gmm")  # of clusterer="auto"
 RESULTS = Path(__file__).with_suffix(".jsonl")
 COLUMNS = ("one", "vote", "agreement", "agreed", "right", "together")
 
@@ -119,7 +119,7 @@ def make_parser(doc):
     """Arguments of this script, and of others that look at kept latents."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--dataset", nargs="+", choices=NAMES, default=NAMES)
+    parser.add_argument("--dataset", nargs="+", type=name_of_data, metavar="NAME", default=NAMES)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     return parser
 

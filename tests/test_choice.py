@@ -10,9 +10,18 @@ from sklearn.preprocessing import StandardScaler
 
 from skspc import SPCClustering
 from skspc._constants import NOISE
-from skspc._method.choice import choose_rule, evenness_of_sizes, fits_better, labelling_rules, reducer_pays
-from skspc._method.consensus import find_consensus
+from skspc._method.choice import (
+    Verdict,
+    choose_rule,
+    fits_better,
+    fitting_rule,
+    labelling_rules,
+    nearest_rows,
+    reducer_pays,
+    verdict_of,
+)
 from skspc.clusterers import HDBSCANCut, UMAPReducer, register_clusterer
+from skspc.clusterers._wrapped import GaussianMixtureClusterer
 from skspc.metrics import clustering_accuracy
 
 N_MEMBERS, N_ROWS = 3, 300
@@ -98,8 +107,8 @@ def test_k_means_is_taken_where_members_agree_on_a_twentieth_of_the_rows_more(n_
 
 def test_rules_by_the_two_parameters():
     auto = labelling_rules("auto", "umap", 10, 300)
-    assert [type(rule.clusterer) for rule in auto] == [HDBSCANCut, KMeans, KMeans]
-    assert [rule.reducer is None for rule in auto] == [False, True, False]
+    assert [type(rule.clusterer) for rule in auto] == [HDBSCANCut, KMeans, KMeans, GaussianMixtureClusterer]
+    assert [rule.reducer is None for rule in auto] == [False, True, False, False]
     assert len(labelling_rules("auto", "umap", 10, 299)) == 2  # the first is k-means already
     assert [type(rule.clusterer) for rule in labelling_rules("auto", None, 10, 300)] == [HDBSCANCut]
     [given] = labelling_rules("hdbscan", "umap", 10, 20)
@@ -163,10 +172,10 @@ def test_a_fit_keeps_a_reducer_that_pays(blobs):
 
 def test_a_fit_labels_by_k_means_where_members_agree_on_that():
     """Rows that lie evenly have no dense parts: where HDBSCAN parts them is chance."""
-    X = np.random.default_rng(0).uniform(size=(N_ROWS, 2))
-    model = fit(X, reducer=PCA(1), n_clusters=2)
+    X = np.random.default_rng(1).uniform(size=(N_ROWS, 2))
+    model = fit(X, reducer=PCA(2), n_clusters=6)
     assert rules_of(model) == [("KMeans", "PCA")] * len(model.history_)
-    assert np.bincount(model.labels_).min() > N_ROWS / 4
+    assert np.bincount(model.labels_).min() > N_ROWS / 12
 
 
 def labels_with(sizes, *moved):
@@ -177,6 +186,28 @@ def labels_with(sizes, *moved):
 
 
 EVEN, UNEVEN = (100, 100, 100), (180, 90, 30)
+ON_A_LINE = np.arange(N_ROWS)[:, None]  # rows of one cluster are next to each other
+
+
+def verdict(labellings, n_clusters=3):
+    return verdict_of(labellings, [nearest_rows(ON_A_LINE)], n_clusters)
+
+
+def test_what_is_seen_of_a_vote():
+    """Of ten neighbours on a line, the five rows before and after a cut have 5, 4, ... 1 in the other cluster."""
+    labels = labels_with(UNEVEN)
+    seen = verdict([labels, labels, labels_with(UNEVEN, *range(60))])
+    shares = np.array(UNEVEN) / N_ROWS
+    assert seen.agreed == pytest.approx(0.8)
+    assert seen.evenness == pytest.approx(-np.sum(shares * np.log(shares)) / np.log(3))
+    assert seen.torn == pytest.approx(2 * 2 * (5 + 4 + 3 + 2 + 1) / (10 * N_ROWS))
+
+
+def test_torn_is_the_mean_over_spaces():
+    seen = [verdict_of([labels_with(EVEN)], [nearest_rows(space)], 3) for space in (ON_A_LINE, ON_A_LINE % 100)]
+    neighbors = [nearest_rows(ON_A_LINE), nearest_rows(ON_A_LINE % 100)]
+    assert seen[0].torn < seen[1].torn
+    assert verdict_of([labels_with(EVEN)], neighbors, 3).torn == pytest.approx((seen[0].torn + seen[1].torn) / 2)
 
 
 @pytest.mark.parametrize(
@@ -192,35 +223,73 @@ def test_k_means_takes_more_agreement_on_more_even_sizes(by_k_means, n_disagreed
     k_means = [labels_with(by_k_means)] * N_MEMBERS
     # Of three members one disagrees, so that the vote, and its sizes, are what the others say.
     density = [labels_with(by_density, *range(n_disagreed)), *[labels_with(by_density)] * (N_MEMBERS - 1)]
-    assert fits_better(k_means, density, 3) == expected
+    assert fits_better(verdict(k_means), verdict(density)) == expected
+
+
+@pytest.mark.parametrize("torn, before, expected", [(0.03, 0.02, True), (0.0301, 0.02, False), (0.001, 0, True)])
+def test_k_means_may_tear_half_as_many_neighbours_more(torn, before, expected):
+    assert fits_better(Verdict(0.9, 1.0, torn), Verdict(0.5, 0.9, before)) == expected
+
+
+def blobs_of(sizes, centers, std):
+    """Embeddings of three members, which see the same blobs stretched."""
+    blobs, _ = make_blobs(sizes, centers=centers, cluster_std=std, random_state=0)
+    rng = np.random.default_rng(1)
+    return [blobs * rng.uniform(0.8, 1.25, size=2) for _ in range(N_MEMBERS)]
+
+
+def by_all(embeddings, n_clusters):
+    """Labels of all members by density, by k-means and by a mixture."""
+    clusterers = (
+        HDBSCANCut(n_clusters),
+        KMeans(n_clusters, n_init=10, random_state=0),
+        GaussianMixtureClusterer(n_clusters, random_state=0),
+    )
+    return tuple([clusterer.fit_predict(one) for one in embeddings] for clusterer in clusterers)
 
 
 def test_unequal_clusters_are_left_to_density():
     """k-means halves the large blob, each member elsewhere."""
-    blobs, _ = make_blobs((240, 30, 30), centers=[[0, 0], [0, 9], [1, 9]], cluster_std=[2, 0.1, 0.1], random_state=0)
-    rng = np.random.default_rng(1)
-    embeddings = [blobs * rng.uniform(0.5, 1.5, size=2) for _ in range(N_MEMBERS)]
-    by_k_means = [KMeans(3, random_state=0).fit_predict(one) for one in embeddings]
-    by_density = [HDBSCANCut(3).fit_predict(one) for one in embeddings]
-    evenness = [np.bincount(labelling[labelling != NOISE]).max() for labelling in (by_k_means[0], by_density[0])]
-    assert evenness[0] < 180 < evenness[1]
-    assert not fits_better(by_k_means, by_density, 3)
+    embeddings = blobs_of((240, 30, 30), [[0, 0], [0, 9], [1, 9]], [2, 0.1, 0.1])
+    labellings = by_all(embeddings, 3)
+    largest = [np.bincount(labels[labels != NOISE]).max() for labels in (labellings[1][0], labellings[0][0])]
+    assert largest[0] < 180 < largest[1]
+    assert fitting_rule(embeddings, labellings, 3) == 0
+
+
+def test_unequal_clusters_that_k_means_cuts_alike_are_left_to_density():
+    """It halves the large one in all members: they agree on that, and on sizes that are more even."""
+    embeddings = [blobs_of((260, 20, 20), [[0, 0], [9, 3], [9, 5]], [2, 0.1, 0.1])[0]] * N_MEMBERS
+    density, k_means, mixture = by_all(embeddings, 3)
+    density = [np.where(np.arange(N_ROWS) % 4 == i, NOISE, labels) for i, labels in enumerate(density)]
+    neighbors = [nearest_rows(space) for space in embeddings]
+    seen = [verdict_of(those, neighbors, 3) for those in (density, k_means)]
+    assert seen[1].agreed > seen[0].agreed + 0.1 and seen[1].evenness > seen[0].evenness + 0.1
+    assert fitting_rule(embeddings, (density, k_means, mixture), 3) == 0
+
+
+def test_unequal_clusters_that_only_a_mixture_finds_are_left_to_it():
+    embeddings = blobs_of((240, 30, 30), [[0, 0], [9, 0], [9, 6]], [2, 0.8, 0.8])
+    _, k_means, mixture = by_all(embeddings, 3)
+    assert np.bincount(k_means[0]).max() < 200 < np.bincount(mixture[0]).max()
+    assert fitting_rule(embeddings, (k_means, k_means, mixture), 3) == 3
+    merged = [np.minimum(labels, 1) for labels in mixture]  # two clusters of three tear less, and do not count
+    assert fitting_rule(embeddings, (k_means, k_means, merged), 3) == 0
 
 
 @pytest.mark.parametrize("by_density", [(150, 150), (300,), ()])
 def test_a_cluster_that_density_lacks_makes_its_sizes_less_even(by_density):
     found = labels_with(by_density) if by_density else np.full(N_ROWS, NOISE)
     density = [found, *[np.full(N_ROWS, NOISE)] * (N_MEMBERS - 1)]  # nothing is agreed on but noise
-    assert evenness_of_sizes(find_consensus(np.stack(density), 3), 3) < 1
+    assert verdict(density).evenness < 1
     disagreed = [np.roll(labels_with(EVEN), 30 * i) for i in range(N_MEMBERS)]
-    assert evenness_of_sizes(find_consensus(np.stack(disagreed), 3), 3) == pytest.approx(1)
-    assert fits_better([labels_with(EVEN)] * N_MEMBERS, density, 3)
+    assert verdict(disagreed).evenness == pytest.approx(1)
 
 
 def test_noise_counts_in_no_size():
     k_means = [labels_with(EVEN)] * N_MEMBERS
     noisy = np.where(np.arange(N_ROWS) % 2, labels_with(EVEN), NOISE)
-    assert not fits_better(k_means, [noisy] * N_MEMBERS, 3)
+    assert not fits_better(verdict(k_means), verdict([noisy] * N_MEMBERS))
 
 
 def test_a_labelling_with_too_many_clusters_agrees_on_nothing():
