@@ -27,7 +27,7 @@ def reported(tmp_path_factory):
         library = build_card.build(tmp_path_factory.mktemp("card"))
     except RuntimeError as error:
         pytest.skip(str(error))
-    paths = os.pathsep.join(map(str, [HERE.parent, HERE, FOLDER]))
+    paths = os.pathsep.join(map(str, [HERE.parent, HERE, FOLDER, HERE.parent / "benchmarks"]))
     environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     command = [sys.executable, FOLDER / "emulated_checks.py", library]
     ran = subprocess.run(command, capture_output=True, text=True, env=environment)

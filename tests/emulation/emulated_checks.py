@@ -21,6 +21,9 @@ import emulated_card
 import numpy as np
 import torch
 from emulated_card import Log, Wrong
+from gpu_parts.rows import Job
+from gpu_parts.training import epoch_rows
+from gpu_parts.works import works_rows
 from test_steps import ClaimsToBeRecordable, train
 
 import skspc._method.objectives
@@ -371,6 +374,29 @@ def check_a_recorded_step_draws_anew_each_time():
     for _ in range(6):
         step()
         assert torch.equal(drawn.cpu(), torch.rand(4, generator=alone))
+
+
+def check_the_gpu_script_forces_a_way_to_convolve():
+    rows = epoch_rows(Job(CARD, scale=0, n_members=2))
+    for row, is_grouped in zip(rows[1:3], (True, False), strict=True):
+        n_operations = len(Log.names)
+        assert row.what.endswith("grouped") == is_grouped
+        assert float(row.measure().figure.removesuffix(" s")) > 0
+        assert ("convolution" in Log.names[n_operations:]) == is_grouped
+
+
+def check_the_gpu_script_measures_the_choice_anew():
+    row = epoch_rows(Job(CARD, scale=0, n_members=1))[0]
+    assert "of 6 shapes" in row.measure().note
+
+
+def check_the_gpu_script_compares_a_fit_with_the_cpus():
+    changes = {"epochs": 1, "pretrain_epochs": 1, "clusterer": "kmeans", "reducer": None}
+    rows = [
+        row for row in works_rows(Job(CARD, n_members=2, changes=changes)) if row.what.startswith("wine, vectors, fl")
+    ]
+    verdicts = [row.measure().verdicts for row in rows]
+    assert verdicts == [("losses alike",), ("a seed repeats",), ("predicts alike",)]
 
 
 CHECKS = {name.removeprefix("check_"): check for name, check in list(globals().items()) if name.startswith("check_")}
