@@ -717,20 +717,19 @@ def test_tables_of_packages_are_read(monkeypatch, tmp_path):
     }
     planted(monkeypatch, tmp_path, files)
     expected = {
-        "penguins": ([[1, 2, 3, 4], [5, 6, 7, 8]], [1, 0]),
-        "phishing": ([[0.5], [1]], [1, 0]),
-        "ionosphere": ([[0.5], [1]], [1, 0]),
+        "penguins": ([["1", "2", "3", "4"], ["5", "6", "7", "8"]], ["Gentoo", "Adelie"]),
+        "phishing": ([["0.5"], ["1.0"]], ["1", "0"]),
+        "ionosphere": ([["0.5"], ["1"]], ["g", "b"]),
     }
-    for name, (rows, classes) in expected.items():
-        found = packaged.stored(name)
-        np.testing.assert_array_equal(found[0], rows)
-        np.testing.assert_array_equal(found[1], classes)
+    for name, table in expected.items():
+        assert packaged.TABLES[name]() == table
+    rows, classes = packaged.stored("penguins")
+    np.testing.assert_allclose(rows, [[-1] * 4, [1] * 4])
+    np.testing.assert_array_equal(classes, [1, 0])
 
 
 def test_a_package_that_lacks_is_asked_for():
-    with pytest.raises(
-        FileNotFoundError, match="x.csv is read from the package no_such: pip install"
-    ):
+    with pytest.raises(FileNotFoundError, match="x.csv is read from the package no_such: pip install"):
         packaged.file_of("no_such", "x.csv")
 
 
