@@ -2,12 +2,13 @@
 
     python paper/choice.py FOLDER [--dataset NAME ...] [--seeds 0 1 2]
     python paper/choice.py --table
+    python paper/choice.py --means
 
 Latents are those that `latents.py` keeps, of data sets and of parts of them with classes of unequal size, labellings
 those of `labelling.py`. Of each clusterer: accuracy and adjusted Rand index of the vote of all spaces, the share of the
 rows on which all agree, how even the sizes of the vote's clusters are, and how many neighbours it tears apart. The rows
-are appended to `choice.jsonl` beside this script. Those marked "tuned" there are what the rule was made on; they are of
-a draft of this script, "flat" are images as vectors of pixels.
+are appended to `choice.jsonl` beside this script. Those there without an @ are of a draft of it: "flat" are images as
+vectors of pixels, unequal parts have their "sizes", and "tuned" is what the rule was made on.
 """
 
 import json
@@ -19,7 +20,7 @@ import numpy as np
 from labelling import embeddings_of, labellings_of, make_parser
 from sklearn.metrics import adjusted_rand_score
 
-from skspc._method.choice import fitting_rule, nearest_rows, verdict_of
+from skspc._method.choice import _MORE_EVEN, _MORE_ROWS, fitting_rule, nearest_rows, verdict_of
 from skspc._method.consensus import find_consensus
 from skspc.metrics import clustering_accuracy
 
@@ -70,9 +71,40 @@ SHOWN = (
 )
 
 
+def taken_before(row):
+    """What the rule before this one took: agreement and evenness alone."""
+    density, k_means = row["hdbscan"], row["kmeans"]
+    if density is None:
+        return "kmeans"
+    more = k_means["agreed"] > density["agreed"] + _MORE_ROWS and k_means["evenness"] > density["evenness"] + _MORE_EVEN
+    return "kmeans" if more else "hdbscan"
+
+
+def print_means():
+    """Mean accuracy of the votes, of ensembles on which the rule was made and on others."""
+    rows = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+    groups = {
+        "classes as they are": [row for row in rows if "@" not in row["name"] and "sizes" not in row],
+        "unequal parts, the rule was made on": [row for row in rows if "sizes" in row and row.get("tuned")],
+        "unequal parts, others": [
+            row for row in rows if "@" in row["name"] or ("sizes" in row and not row.get("tuned"))
+        ],
+    }
+    ways = {clusterer: lambda row, clusterer=clusterer: clusterer for clusterer in CLUSTERERS}
+    ways |= {"before": taken_before, "now": lambda row: CLUSTERERS[max(0, row["rule"] - 1)]}
+    ways["best"] = lambda row: max(filter(row.get, CLUSTERERS), key=lambda clusterer: row[clusterer]["acc"])
+    print(f"| ensembles | {' | '.join(ways)} |\n| --- |{' --- |' * len(ways)}")
+    for title, of_group in groups.items():
+        means = [np.mean([row[way(row)]["acc"] for row in of_group if row[way(row)]]) for way in ways.values()]
+        print(f"| {len(of_group)}, {title} | {' | '.join(f'{mean:.1f}' for mean in means)} |")
+
+
+PRINTED = {"--table": print_table, "--means": print_means}
+
+
 def main():
-    if sys.argv[1:] == ["--table"]:
-        print_table()
+    if sys.argv[1:] and sys.argv[1] in PRINTED:
+        PRINTED[sys.argv[1]]()
         return
     arguments = make_parser(__doc__).parse_args()
     for name in arguments.dataset:
