@@ -12,6 +12,7 @@ from skspc import SPCClustering
 from skspc._constants import NOISE
 from skspc._method.choice import (
     Verdict,
+    agreement_and_neighbors,
     choose_rule,
     fits_better,
     fitting_rule,
@@ -40,7 +41,11 @@ def chance(seed):
 
 
 def choose(latents, embeddings, n_clusters=3, found=None, n_rules=2):
+    """The rule that is taken; by density rows are labelled as by k-means, if nothing else is said."""
     embeddings = dict(enumerate(embeddings)) if isinstance(embeddings, list) else embeddings
+    if found is None:
+        clusterer = KMeans(min(n_clusters, N_ROWS), n_init=1, random_state=0)
+        found = {i: clusterer.fit_predict(one) for i, one in embeddings.items()}
     return choose_rule(np.stack(latents), embeddings, found, n_rules, n_clusters, 0)
 
 
@@ -74,7 +79,28 @@ def test_embeddings_pay_unless_cuts_of_the_latents_tear_hardly_any_neighbours(n_
     latents = [(place + 1000.0 * group)[:, None]] * N_MEMBERS
     cut = np.where((place < 100) & (group > 0) & (group <= n_cuts), group - 1, group)
     by_embeddings = [np.where(group == one, one + 1, group) for one in range(N_MEMBERS)]  # each takes two as one
-    assert reducer_pays(latents, [cut] * N_MEMBERS, by_embeddings, 6) == pays
+    assert reducer_pays(latents, [cut] * N_MEMBERS, [by_embeddings], 6) == pays
+
+
+def test_embeddings_pay_where_either_way_to_label_them_does():
+    """As the genes of yeast: k-means is no more sure of the embeddings than of the latents, but HDBSCAN's cut is."""
+    latents = [np.arange(N_ROWS)[:, None] / 1.0] * N_MEMBERS
+    right, shifted = labels_with(EVEN), [np.roll(labels_with(EVEN), 20 * i) for i in range(N_MEMBERS)]
+    assert not reducer_pays(latents, [right] * N_MEMBERS, [shifted, shifted], 3)
+    assert reducer_pays(latents, [right] * N_MEMBERS, [shifted, [right] * N_MEMBERS], 3)
+    too_many = [np.arange(N_ROWS) // 50] * N_MEMBERS  # could not be brought to three clusters, and says nothing
+    assert not reducer_pays(latents, [right] * N_MEMBERS, [shifted, too_many], 3)
+
+
+def test_noise_keeps_no_neighbours_together():
+    neighbors = [nearest_rows(ON_A_LINE)] * N_MEMBERS
+    labels = labels_with(EVEN)
+    agreement, together = agreement_and_neighbors([labels] * N_MEMBERS, neighbors, 3)
+    assert agreement == 1 and together == pytest.approx(1 - 2 * 2 * 15 / (10 * N_ROWS))
+    noisy = np.where(np.arange(N_ROWS) % 2, labels, NOISE)  # half of the neighbours of the rows that are left
+    agreement, together = agreement_and_neighbors([noisy] * N_MEMBERS, neighbors, 3)
+    assert agreement == 0.5 and together == pytest.approx(0.4, abs=0.02)
+    assert agreement_and_neighbors([np.full(N_ROWS, NOISE)] * N_MEMBERS, neighbors, 3) == (0, 0)
 
 
 @pytest.mark.parametrize("n_members, n_clusters", [(1, 3), (3, N_ROWS + 1)])
@@ -84,7 +110,7 @@ def test_the_reducer_stays_where_nothing_can_be_compared(n_members, n_clusters):
 
 def test_the_reducer_stays_where_rows_are_too_few_for_the_clusters():
     latents = [np.repeat([[0.0], [1.0]], 10, axis=0)] * N_MEMBERS
-    assert choose(latents, latents) == 0
+    assert choose(latents, latents, found=dict.fromkeys(range(N_MEMBERS), np.arange(20) % 3)) == 0
 
 
 def test_members_that_diverged_are_left_out_of_the_choice():

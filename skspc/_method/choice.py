@@ -74,8 +74,8 @@ def choose_rule(latents, embeddings, found, n_rules, n_clusters, seed):
     by_latents = label_all({i: latents[i][chosen] for i in members}, "kmeans", n_clusters, seed)
     if not (are_exact(by_latents.values(), n_clusters) and are_exact(by_k_means.values(), n_clusters)):
         return 0
-    on_members = [by_latents[i] for i in members], [by_k_means[i] for i in members]
-    if not reducer_pays([latents[i][chosen] for i in members], *on_members, n_clusters):
+    by_embeddings = [[labels[i] for i in members] for labels in (by_k_means, {i: found[i][chosen] for i in members})]
+    if not reducer_pays([latents[i][chosen] for i in members], list(by_latents.values()), by_embeddings, n_clusters):
         return 1
     if n_rules == 2:
         return 0
@@ -96,22 +96,37 @@ def are_exact(labellings, n_clusters):
 def reducer_pays(latents, by_latents, by_embeddings, n_clusters):
     """Whether members should be clustered by their embeddings rather than by their latents K x (N, m).
 
-    Both ways were tried with k-means: K x (N,) labels each. The embeddings are left alone if members agree clearly more
-    on the clusters of their latents, and these keep neighbours together as well, where both are looked at with the eyes
-    of the others: a member's nearest neighbours should be in one cluster of another member. UMAP follows the neighbours
-    of a member; where these are chance, as among rows of few words, other members know nothing of them. A stable cut
-    through the midst of rows alone does not count: its neighbours are torn apart for all.
+    K x (N,) labels each: the latents' by k-means, the embeddings' by k-means and by density. The embeddings are left
+    alone if members agree clearly more on the clusters of their latents, and these keep neighbours together as well,
+    where all are looked at with the eyes of the others: a member's nearest neighbours should be in one cluster of
+    another member. UMAP follows the neighbours of a member; where these are chance, as among rows of few words, other
+    members know nothing of them. A stable cut through the midst of rows alone does not count: its neighbours are torn
+    apart for all.
     """
-    found = by_latents, by_embeddings
-    agreement = [find_consensus(np.stack(labellings), n_clusters).agreement.mean() for labellings in found]
     neighbors = [nearest_rows(member) for member in latents]
-    together = [
-        np.mean(
-            [labellings[i][neighbors[j]] == labellings[i][:, None] for i, j in permutations(range(len(latents)), 2)]
+    agreement, together = agreement_and_neighbors(by_latents, neighbors, n_clusters)
+    return any(
+        agreement <= of_embeddings + _MORE_AGREEMENT or together < theirs - _AS_MANY_NEIGHBORS
+        for of_embeddings, theirs in (
+            agreement_and_neighbors(labellings, neighbors, n_clusters)
+            for labellings in by_embeddings
+            if all(labels.max() < n_clusters for labels in labellings)
         )
-        for labellings in found
-    ]
-    return agreement[0] <= agreement[1] + _MORE_AGREEMENT or together[0] < together[1] - _AS_MANY_NEIGHBORS
+    )
+
+
+def agreement_and_neighbors(labellings, neighbors, n_clusters):
+    """Mean agreement of members' labels K x (N,), and how many of the others' neighbours (N, k) are in a row's cluster.
+
+    Rows that are noise have no cluster.
+    """
+    together = []
+    for i, j in permutations(range(len(labellings)), 2):
+        labels = labellings[i]
+        clustered = labels != NOISE
+        alike = labels[neighbors[j][clustered]] == labels[clustered, None]
+        together.append(alike.sum() / max(1, alike.size))
+    return find_consensus(np.stack(labellings), n_clusters).agreement.mean(), np.mean(together)
 
 
 def nearest_rows(space):
