@@ -97,9 +97,9 @@ def test_noise_keeps_no_neighbours_together():
     labels = labels_with(EVEN)
     agreement, together = agreement_and_neighbors([labels] * N_MEMBERS, neighbors, 3)
     assert agreement == 1 and together == pytest.approx(1 - 2 * 2 * 15 / (10 * N_ROWS))
-    noisy = np.where(np.arange(N_ROWS) % 2, labels, NOISE)  # half of the neighbours of the rows that are left
+    noisy = np.where(np.arange(N_ROWS) % 2, labels, NOISE)  # four neighbours in ten are left to half of the rows
     agreement, together = agreement_and_neighbors([noisy] * N_MEMBERS, neighbors, 3)
-    assert agreement == 0.5 and together == pytest.approx(0.4, abs=0.02)
+    assert agreement == 0.5 and together == pytest.approx(0.2, abs=0.01)
     assert agreement_and_neighbors([np.full(N_ROWS, NOISE)] * N_MEMBERS, neighbors, 3) == (0, 0)
 
 

@@ -118,14 +118,12 @@ def reducer_pays(latents, by_latents, by_embeddings, n_clusters):
 def agreement_and_neighbors(labellings, neighbors, n_clusters):
     """Mean agreement of members' labels K x (N,), and how many of the others' neighbours (N, k) are in a row's cluster.
 
-    Rows that are noise have no cluster.
+    Rows that are noise are in none.
     """
-    together = []
-    for i, j in permutations(range(len(labellings)), 2):
-        labels = labellings[i]
-        clustered = labels != NOISE
-        alike = labels[neighbors[j][clustered]] == labels[clustered, None]
-        together.append(alike.sum() / max(1, alike.size))
+    together = [
+        np.mean((labellings[i][neighbors[j]] == labellings[i][:, None]) & (labellings[i] != NOISE)[:, None])
+        for i, j in permutations(range(len(labellings)), 2)
+    ]
     return find_consensus(np.stack(labellings), n_clusters).agreement.mean(), np.mean(together)
 
 
