@@ -185,8 +185,8 @@ def render_readme(rows):
     if not groups:
         return EMPTY
     source = (
-        f"Written by `{COMMAND} --report` from `paper/results.jsonl`. [All results](docs/results.md): {len(TITLES)} data "
-        "sets, other methods, the paper's figures, and the command of each row."
+        f"Written by `{COMMAND} --report` from `paper/results.jsonl`. [All results](docs/results.md): "
+        f"{len(TITLES)} data sets, other methods, the paper's figures, and the command of each row."
     )
     return "\n\n".join([markdown_table(README_COLUMNS, [result_cells(group) for group in groups]), README_NOTE, source])
 
