@@ -8,10 +8,18 @@ import sys
 import time
 from pathlib import Path
 
+import gpu
+import numpy as np
 import pytest
 import torch
+from gpu_parts import child
+from gpu_parts.fits import of_the_cpu
+from gpu_parts.rows import Found, Job, Row, bar
+from gpu_parts.training import Always, knowing
+from reproduction.methods import SPC, configure
 
 from skspc.networks import _choice
+from skspc.networks._layers import MemberConv2d
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "benchmarks" / "gpu.py"
@@ -44,15 +52,6 @@ for table in tables:
     skip = 0
 say(end=True)
 """
-
-
-@pytest.fixture
-def gpu(monkeypatch):
-    """The script as a module."""
-    monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    import gpu
-
-    return gpu
 
 
 def run_script(*words):
@@ -102,7 +101,7 @@ def test_a_machine_without_a_card_is_told_so():
     assert "device='cuda:0' cannot be used on this machine" in ran.stdout
 
 
-def test_a_process_that_dies_is_followed_by_another(gpu, tmp_path, capsys):
+def test_a_process_that_dies_is_followed_by_another(tmp_path, capsys):
     mortal, report = tmp_path / "mortal.py", gpu.Report()
     mortal.write_text(MORTAL)
     tables = ["epochs", "works", "sizes", "mnist"]
@@ -122,7 +121,7 @@ def test_a_process_that_dies_is_followed_by_another(gpu, tmp_path, capsys):
     assert "a last word" in printed and "where it was" in printed
 
 
-def test_what_still_runs_when_time_is_up_is_ended(gpu, tmp_path, capsys):
+def test_what_still_runs_when_time_is_up_is_ended(tmp_path, capsys):
     slow, report = tmp_path / "slow.py", gpu.Report()
     slow.write_text(
         "import json, time\nprint(json.dumps({'table': 'works'}))\n"
@@ -135,7 +134,7 @@ def test_what_still_runs_when_time_is_up_is_ended(gpu, tmp_path, capsys):
     assert row[0].strip() == "a long row" and "time was up" in row[4] and "not begun: mnist" in row[4]
 
 
-def test_a_process_that_cannot_begin_is_not_tried_again(gpu, tmp_path, capsys):
+def test_a_process_that_cannot_begin_is_not_tried_again(tmp_path, capsys):
     broken, report = tmp_path / "broken.py", gpu.Report()
     broken.write_text("import no_such_package\n")
     gpu.Run(["works"], [sys.executable, str(broken)], report, time.monotonic() + 60).all()
@@ -148,10 +147,7 @@ def said(capsys):
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_a_row_is_said_or_why_it_failed(gpu, monkeypatch, capsys):
-    from gpu_parts import child
-    from gpu_parts.rows import Found, Job, Row
-
+def test_a_row_is_said_or_why_it_failed(monkeypatch, capsys):
     def fault():
         raise OSError("a planted fault\nand more of it")
 
@@ -165,10 +161,7 @@ def test_a_row_is_said_or_why_it_failed(gpu, monkeypatch, capsys):
     assert told == [table, second, row, table, first, {"failed": failed}, second, row, {"end": True}]
 
 
-def test_a_broken_card_ends_the_process_after_its_row(gpu, monkeypatch, capsys):
-    from gpu_parts import child
-    from gpu_parts.rows import Found, Job, Row
-
+def test_a_broken_card_ends_the_process_after_its_row(monkeypatch, capsys):
     monkeypatch.setitem(child.ROWS_OF, "works", lambda job: [Row(name, lambda: Found("1 s")) for name in "ab"])
     monkeypatch.setattr(child.CudaRecorder, "is_broken", True)
     child.main(["works"], Job("cpu"), skip=0)
@@ -177,17 +170,13 @@ def test_a_broken_card_ends_the_process_after_its_row(gpu, monkeypatch, capsys):
     assert told[-1]["row"][3] == ["A RECORDING BROKE OFF"]
 
 
-def test_tables_are_all_described_and_made(gpu):
-    from gpu_parts import child
-
+def test_tables_are_all_described_and_made():
     described = re.findall(r"^    (\w+)  ", gpu.__doc__, re.MULTILINE)
     assert described == list(gpu.TITLES) == list(child.ROWS_OF)
     assert tuple(described[: len(gpu.DEFAULT)]) == gpu.DEFAULT
 
 
-def test_bars_are_told_where_the_run_is_whole(gpu):
-    from gpu_parts.rows import Job, bar
-
+def test_bars_are_told_where_the_run_is_whole():
     card = torch.device("cuda", 0)
     assert Job(card).is_whole
     others = [Job(torch.device("cpu")), Job(card, scale=0.5), Job(card, n_members=5), Job(card, has_random_images=True)]
@@ -196,11 +185,7 @@ def test_bars_are_told_where_the_run_is_whole(gpu):
     assert bar(0.9, 1.0, False) == ()
 
 
-def test_a_way_to_convolve_is_forced_and_forgotten(gpu):
-    from gpu_parts.training import Always, knowing
-
-    from skspc.networks._layers import MemberConv2d
-
+def test_a_way_to_convolve_is_forced_and_forgotten():
     layer = MemberConv2d(1, 2, 2, [torch.Generator() for _ in range(2)])
     before = _choice._by_windows
     for by_windows in (True, False):
@@ -209,12 +194,7 @@ def test_a_way_to_convolve_is_forced_and_forgotten(gpu):
     assert _choice._by_windows is before
 
 
-def test_accuracy_of_the_cpu_is_of_equal_fits_alone(gpu, tmp_path):
-    import numpy as np
-    from gpu_parts.fits import of_the_cpu
-    from gpu_parts.rows import Job
-    from reproduction.methods import SPC, configure
-
+def test_accuracy_of_the_cpu_is_of_equal_fits_alone(tmp_path):
     job, results = Job(torch.device("cuda", 0)), tmp_path / "results.jsonl"
     job.__dict__["mnist"] = np.empty((70_000, 0)), None
     row = {"dataset": "mnist", "n_rows": 70_000, "algorithm": SPC, "peak_gpu_memory_mib": None, "seed": 0}
