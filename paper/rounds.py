@@ -43,6 +43,7 @@ PARTS = {
     "optdigits, part 2": ("optdigits", 1797, 1797),
     "HAR": ("har_inertial", 0, 4000),
     "HAR, 3000 rows": ("har_inertial", 0, 3000),
+    "HAR, all rows": ("har_inertial", 0, 10_299),
     "COIL-20": ("coil20", 0, 1440),
     "titles, 3000 rows": ("stackoverflow_titles", 0, 3000),
     "MNIST": ("mnist", 0, 2500),
