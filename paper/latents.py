@@ -39,9 +39,9 @@ def rows_and_classes(name, seed):
 def unequal_part(rows, classes, sizes, seed):
     """At most so many rows of as many classes, in any order; one further in the list of classes with each seed."""
     random = np.random.default_rng(seed)
-    kinds = np.roll(np.unique(classes), -seed)
+    kinds = np.roll(np.unique(classes), -seed)[: len(sizes)]
     chosen = [
-        random.permutation(np.flatnonzero(classes == kind))[:size] for kind, size in zip(kinds, sizes, strict=False)
+        random.permutation(np.flatnonzero(classes == kind))[:size] for kind, size in zip(kinds, sizes, strict=True)
     ]
     chosen = random.permutation(np.concatenate(chosen))
     return rows[chosen], classes[chosen]

@@ -9,7 +9,8 @@ made again: a command that was stopped goes on where it was, and rows of differe
 counts as there if data, method, all its parameters and the seed are the same; with ``--fresh``, if commit and versions
 are too. ``--report`` writes the tables of `docs/results.md` and of the README from these rows alone.
 
-Data sets that scikit-learn has not are looked for in the folder that the environment variable SKSPC_DATA names.
+Data sets that scikit-learn has not are looked for in the folder that the environment variable SKSPC_DATA names, or
+inside the packages of `paper/packaged.txt`.
 """
 
 import argparse

