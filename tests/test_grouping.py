@@ -106,6 +106,23 @@ def test_a_fit_is_the_same_whatever_the_groups(blobs, quick, monkeypatch):
         assert np.array_equal(fit.predict_proba(X), fits[0].predict_proba(X))
 
 
+@pytest.mark.parametrize(
+    ("case", "n_jobs", "sizes"),
+    [
+        ("vectors", None, [5]),
+        ("vectors", 2, [3, 2]),
+        ("vectors", 8, [1] * 5),
+        ("images", None, [2, 2, 1]),
+        ("images", 4, [2, 2, 1]),
+        ("images", 5, [1] * 5),
+    ],
+)
+def test_vectors_train_in_as_many_groups_as_there_are_workers(case, n_jobs, sizes):
+    case = CASES[case]  # one thread
+    ensemble = Ensemble(case.network, case.shape, 0, K, CPU, batch_size=case.batch_size, n_jobs=n_jobs)
+    assert [len(group.members) for group in ensemble.groups] == sizes
+
+
 def test_more_threads_than_members_are_for_their_operations(monkeypatch):
     seen = []
     forward = torch.nn.LeakyReLU.forward

@@ -1,6 +1,5 @@
 """The ensemble: K members in groups, which train side by side."""
 
-import math
 import warnings
 from collections import defaultdict
 from dataclasses import replace
@@ -20,7 +19,7 @@ from .states import join_members, some_members
 class Ensemble:
     """K autoencoders with K pseudo-classifiers.
 
-    Members are batched into groups: up to three on the CPU, where each group trains in a thread of its own, or wherever
+    Members are batched into groups: on the CPU small ones, where each group trains in a thread of its own, or wherever
     joblib is configured to run jobs; elsewhere as many as fit into the memory, dealt to all devices. Groups of one
     device train one after the other. What a member becomes does not depend on its group.
 
@@ -62,7 +61,7 @@ class Ensemble:
         devices = training_devices(device)
         size = n_members
         if device.type == "cpu":
-            size = members_per_cpu_group(n_members, batch_size * math.prod(input_shape), torch.get_num_threads())
+            size = members_per_cpu_group(n_members, input_shape, batch_size, n_jobs or torch.get_num_threads())
         free = [memory_beside_rows(each, n_row_bytes) for each in devices]
         if None not in free:
             n_bytes = bytes_of_member(network, input_shape, batch_size)

@@ -1,11 +1,13 @@
-"""How many members train at once: by the memory of a device, and by the threads of the CPU."""
+"""How many members train at once: by the memory of a device, and by the workers of the CPU."""
+
+import math
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 MEMBERS_PER_CPU_GROUP = 2
-# Where a step is short, three: with 15 members a fifth faster, on 64 features and on images of 8 x 8, on batches of 64.
-# On batches of 256 images of 16 x 16 it is a tenth slower.
+# Where a step is short, three: with 15 members a fifth faster on batches of 64 images of 8 x 8, but a tenth slower on
+# 256 of 16 x 16.
 MEMBERS_OF_SHORT_STEPS = 3
 SHORT_STEP = 16_384  # values in one member's batch
 # The weights, their gradients, two moments of Adam, and the weights before: for members that diverge, and for halves.
@@ -40,11 +42,14 @@ def members_at_once(n_members, n_devices, n_bytes, free):
     return max(1, min(of_each_device, int(USABLE_SHARE * free) // n_bytes))
 
 
-def members_per_cpu_group(n_members, n_batch_values, n_threads):
-    """Members in a group on the CPU: few, so that all threads have groups to work at.
+def members_per_cpu_group(n_members, input_shape, batch_size, n_workers):
+    """Members in a group on the CPU, so that all workers have groups to train.
 
-    ``n_batch_values`` are the input values in one member's batch.
+    A step on vectors is short operations, and what each costs by itself is paid once a group: there are no more groups
+    than workers. Convolutions are long, and faster where less memory is in use at once: groups are small.
     """
-    of_short_steps = n_batch_values <= SHORT_STEP and n_members > 2 * MEMBERS_OF_SHORT_STEPS
-    most = MEMBERS_OF_SHORT_STEPS if of_short_steps else MEMBERS_PER_CPU_GROUP
-    return min(most, -(-n_members // n_threads))
+    of_each_worker = -(-n_members // n_workers)
+    if len(input_shape) == 1:
+        return of_each_worker
+    of_short_steps = batch_size * math.prod(input_shape) <= SHORT_STEP and n_members > 2 * MEMBERS_OF_SHORT_STEPS
+    return min(of_each_worker, MEMBERS_OF_SHORT_STEPS if of_short_steps else MEMBERS_PER_CPU_GROUP)
