@@ -22,6 +22,7 @@ from skspc._method.objectives import Reconstruction
 from skspc._runtime.devices import training_devices
 from skspc.networks import ConvNetwork, MLPNetwork
 from skspc.networks._conv import stage_sizes
+from skspc.networks._mlp import default_hidden
 
 ROWS = {  # name: rows, shape of a row, members, batch size, network
     "MLP, 1797 x 64": (1797, (64,), 15, 64, MLPNetwork()),
@@ -32,7 +33,7 @@ ROWS = {  # name: rows, shape of a row, members, batch size, network
 
 
 def plain_mlp(shape, network, latent_size):
-    widths = [shape[0], *network.hidden, latent_size]
+    widths = [shape[0], *default_hidden(network.hidden, shape), latent_size]
 
     def stack(widths):
         layers = []

@@ -107,19 +107,21 @@ def test_a_fit_is_the_same_whatever_the_groups(blobs, quick, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("case", "n_jobs", "sizes"),
+    ("case", "batch_size", "n_jobs", "sizes"),
     [
-        ("vectors", None, [5]),
-        ("vectors", 2, [3, 2]),
-        ("vectors", 8, [1] * 5),
-        ("images", None, [2, 2, 1]),
-        ("images", 4, [2, 2, 1]),
-        ("images", 5, [1] * 5),
+        ("vectors", 32, None, [5]),
+        ("vectors", 32, 2, [3, 2]),
+        ("vectors", 32, 8, [1] * 5),
+        ("vectors", 512, None, [5]),
+        ("vectors", 512, 2, [2, 2, 1]),
+        ("images", 32, None, [2, 2, 1]),
+        ("images", 32, 4, [2, 2, 1]),
+        ("images", 32, 5, [1] * 5),
     ],
 )
-def test_vectors_train_in_as_many_groups_as_there_are_workers(case, n_jobs, sizes):
+def test_short_steps_on_vectors_have_as_many_groups_as_workers(case, batch_size, n_jobs, sizes):
     case = CASES[case]  # one thread
-    ensemble = Ensemble(case.network, case.shape, 0, K, CPU, batch_size=case.batch_size, n_jobs=n_jobs)
+    ensemble = Ensemble(case.network, case.shape, 0, K, CPU, batch_size=batch_size, n_jobs=n_jobs)
     assert [len(group.members) for group in ensemble.groups] == sizes
 
 

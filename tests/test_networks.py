@@ -272,9 +272,19 @@ def test_settings_that_make_no_network_are_named(settings, message):
         ConvNetwork(**settings).build((1, 16, 16), generators())
 
 
-def test_widths_that_make_no_network_are_named():
+@pytest.mark.parametrize("hidden", [(8, -1), "wide"])
+def test_widths_that_make_no_network_are_named(hidden):
     with pytest.raises(ValueError, match="hidden=.* must be whole numbers"):
-        MLPNetwork(hidden=(8, -1)).build((5,), generators())
+        MLPNetwork(hidden=hidden).build((5,), generators())
+
+
+@pytest.mark.parametrize(
+    ("input_shape", "width"), [((1,), 128), ((32,), 128), ((33,), 256), ((1, 4, 8), 128), ((1, 6, 6), 256)]
+)
+def test_a_few_features_have_narrow_layers(input_shape, width):
+    network = MLPNetwork().build(input_shape, generators())
+    assert network.sizes["hidden"] == (width, width)
+    assert network.encoder[0].weight.shape[2] == width
 
 
 def test_more_convolutions_a_stage_are_of_stride_one():

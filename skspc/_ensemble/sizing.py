@@ -45,11 +45,12 @@ def members_at_once(n_members, n_devices, n_bytes, free):
 def members_per_cpu_group(n_members, input_shape, batch_size, n_workers):
     """Members in a group on the CPU, so that all workers have groups to train.
 
-    A step on vectors is short operations, and what each costs by itself is paid once a group: there are no more groups
-    than workers. Convolutions are long, and faster where less memory is in use at once: groups are small.
+    A short step on vectors is operations that each cost something by themselves, once a group: there are no more groups
+    than workers. Where steps are long, small groups keep workers busy to the end, and convolutions are faster in them.
     """
     of_each_worker = -(-n_members // n_workers)
-    if len(input_shape) == 1:
+    is_short = batch_size * math.prod(input_shape) <= SHORT_STEP
+    if len(input_shape) == 1 and (is_short or n_workers == 1):
         return of_each_worker
-    of_short_steps = batch_size * math.prod(input_shape) <= SHORT_STEP and n_members > 2 * MEMBERS_OF_SHORT_STEPS
-    return min(of_each_worker, MEMBERS_OF_SHORT_STEPS if of_short_steps else MEMBERS_PER_CPU_GROUP)
+    is_worth_three = is_short and n_members > 2 * MEMBERS_OF_SHORT_STEPS
+    return min(of_each_worker, MEMBERS_OF_SHORT_STEPS if is_worth_three else MEMBERS_PER_CPU_GROUP)

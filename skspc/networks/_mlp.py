@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Literal
 
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from ._common import Generators, Shape, Size, check_sizes, default_latent_size
 from ._layers import MemberBatchNorm, MemberLinear
+
+HIDDEN = (256, 256)
+# As right for up to 30 features, and a step takes a third of the time; titles, of 50 features, lose (docs/speed.md).
+FEW_HIDDEN, FEW_FEATURES = (128, 128), 32
 
 
 class MLPNetwork(BaseEstimator):
@@ -23,8 +28,8 @@ class MLPNetwork(BaseEstimator):
     latent_size : int or "auto", default="auto"
         Number of latents m. "auto" is a twelfth of the number of features, at least 10 (or the number of features,
         if that is less) and at most 50.
-    hidden : tuple of int, default=(256, 256)
-        Widths of the encoder's hidden layers.
+    hidden : tuple of int or "auto", default="auto"
+        Widths of the encoder's hidden layers. "auto" is 128 and 128 for up to 32 features, else 256 and 256.
     noise : float, default=0.1
         Standard deviation of the Gaussian noise added to the latents in training, in units of each latent's own
         standard deviation over the batch.
@@ -36,7 +41,9 @@ class MLPNetwork(BaseEstimator):
     >>> model = SPCClustering(n_clusters=3, network=MLPNetwork(hidden=(64,)))
     """
 
-    def __init__(self, latent_size: Size = "auto", hidden: Sequence[int] = (256, 256), noise: float = 0.1) -> None:
+    def __init__(
+        self, latent_size: Size = "auto", hidden: Sequence[int] | Literal["auto"] = "auto", noise: float = 0.1
+    ) -> None:
         self.latent_size = latent_size
         self.hidden = hidden
         self.noise = noise
@@ -61,9 +68,17 @@ class MLPNetwork(BaseEstimator):
         ValueError
             If a size is no whole number from 1 up.
         """
-        check_sizes("hidden", self.hidden)
+        hidden = default_hidden(self.hidden, input_shape)
         latent_size = default_latent_size(self.latent_size, input_shape)
-        return MLPAutoencoder(input_shape, self.hidden, latent_size, generators)
+        return MLPAutoencoder(input_shape, hidden, latent_size, generators)
+
+
+def default_hidden(hidden: Sequence[int] | Literal["auto"], input_shape: Shape) -> Sequence[int]:
+    """Return the widths of the hidden layers for inputs of ``input_shape``; see `MLPNetwork`."""
+    if hidden != "auto":
+        check_sizes("hidden", hidden)
+        return hidden
+    return FEW_HIDDEN if math.prod(input_shape) <= FEW_FEATURES else HIDDEN
 
 
 class MLPAutoencoder(nn.Module):
