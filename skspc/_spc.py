@@ -208,12 +208,13 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     tol : float, default=0.005
         Share of the rows above which it is new that more of them are agreed on than in any round before, or that a
         round's labellings, joined to the vote of those before, change their label.
-    selection : {"agreed", "balanced", "consensus", "own"}, default="agreed"
+    selection : {"auto", "agreed", "balanced", "consensus", "own"}, default="auto"
         Rows that train on pseudo-labels. "agreed": those on which at least ``min_agreement`` of the labellings agree
         (the paper). "balanced": besides these, in clusters of which that is fewer than half of the rows, those with
         most votes, until half are taken or only those without a majority are left; not in clusters of more than twice,
-        or less than half, the mean size. "consensus": all, with consensus labels; "own": all, each member with its own
-        labels (the paper's ablations A1 and A2).
+        or less than half, the mean size. "auto" is "balanced" with at least 300 distinct rows a cluster, else "agreed".
+        "consensus": all, with consensus labels; "own": all, each member with its own labels (the paper's ablations A1
+        and A2).
     reconstruction : {"unagreed", "all", "none"}, default="all"
         Rows that train by reconstruction during rounds: those without a pseudo-label (the paper), all, or none.
     concatenate : bool, default=True
@@ -314,7 +315,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "selection": [StrOptions({"agreed", "balanced", "consensus", "own"})],
+        "selection": [StrOptions({"auto", "agreed", "balanced", "consensus", "own"})],
         "reconstruction": [StrOptions({"unagreed", "all", "none"})],
         "concatenate": ["boolean"],
         "warm_start": ["boolean"],
@@ -355,7 +356,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         max_iter: int = 5,
         n_iter_no_change: int = 2,
         tol: float = 0.005,
-        selection: Literal["agreed", "balanced", "consensus", "own"] = "agreed",
+        selection: Literal["auto", "agreed", "balanced", "consensus", "own"] = "auto",
         reconstruction: Literal["unagreed", "all", "none"] = "all",
         concatenate: bool = True,
         warm_start: bool = False,

@@ -124,35 +124,37 @@ def test_settings_change_what_a_method_leaves_open_and_spc_alone():
 
 def test_the_same_configuration_is_there_whatever_the_table_or_the_commit():
     rows = [make_row("k15", table="ensemble-size")]
-    assert is_configured_as(rows[0]["parameters"], SPC, METHODS["spc-k15"].parameters)
-    assert not is_configured_as(rows[0]["parameters"], SPC, METHODS["spc"].parameters)
+    assert is_configured_as(rows[0], SPC, METHODS["spc-k15"].parameters)
+    assert not is_configured_as(rows[0], SPC, METHODS["spc"].parameters)
 
 
 def test_without_rounds_the_parameters_of_rounds_do_not_count():
     recorded = configure(SPC, {}) | {"max_iter": 0, "tol": 0.5, "n_iter_no_change": 99}
-    assert is_configured_as(recorded, SPC, {"max_iter": 0})
-    assert is_configured_as(configure(SPC, {"max_iter": 0}), SPC, {"max_iter": 0, "selection": "own"})
-    assert not is_configured_as(recorded | {"max_iter": 1}, SPC, {"max_iter": 1})
-    assert not is_configured_as(recorded | {"n_estimators": 99}, SPC, {"max_iter": 0})
+    assert is_configured_as(make_row(parameters=recorded), SPC, {"max_iter": 0})
+    assert is_configured_as(
+        make_row(parameters=configure(SPC, {"max_iter": 0})), SPC, {"max_iter": 0, "selection": "own"}
+    )
+    assert not is_configured_as(make_row(parameters=recorded | {"max_iter": 1}), SPC, {"max_iter": 1})
+    assert not is_configured_as(make_row(parameters=recorded | {"n_estimators": 99}), SPC, {"max_iter": 0})
 
 
 def test_a_run_under_other_defaults_is_another_run():
     recorded = configure(SPC, {})
     assert recorded["max_iter"] == SPCClustering().max_iter
-    assert is_configured_as(recorded, SPC, {})
-    assert not is_configured_as(recorded | {"max_iter": 99}, SPC, {})
+    assert is_configured_as(make_row(parameters=recorded), SPC, {})
+    assert not is_configured_as(make_row(parameters=recorded | {"max_iter": 99}), SPC, {})
 
 
 def test_a_parameter_that_came_later_had_its_default():
     recorded = configure(SPC, {})
     del recorded["max_samples"]
-    assert is_configured_as(recorded, SPC, {})
-    assert not is_configured_as(recorded, SPC, {"max_samples": 0.5})
+    assert is_configured_as(make_row(parameters=recorded), SPC, {})
+    assert not is_configured_as(make_row(parameters=recorded), SPC, {"max_samples": 0.5})
 
 
 def test_device_and_threads_are_no_configuration():
     assert configure(SPC, {"device": "cpu", "n_jobs": 2}) == configure(SPC, {})
-    assert is_configured_as(configure(SPC, {}), SPC, {"device": "cpu"})
+    assert is_configured_as(make_row(parameters=configure(SPC, {})), SPC, {"device": "cpu"})
 
 
 @pytest.mark.parametrize(
@@ -249,9 +251,9 @@ def test_what_the_peers_need_is_what_their_file_installs():
 
 def test_a_peer_that_is_told_the_number_is_another_one():
     told, untold = (configure("EVoC", METHODS[method].parameters) for method in ("evoc-told", "evoc"))
-    assert is_configured_as(told, "EVoC", METHODS["evoc-told"].parameters)
-    assert not is_configured_as(told, "EVoC", METHODS["evoc"].parameters)
-    assert not is_configured_as(untold, "EVoC", METHODS["evoc-told"].parameters)
+    assert is_configured_as(make_row(parameters=told), "EVoC", METHODS["evoc-told"].parameters)
+    assert not is_configured_as(make_row(parameters=told), "EVoC", METHODS["evoc"].parameters)
+    assert not is_configured_as(make_row(parameters=untold), "EVoC", METHODS["evoc-told"].parameters)
 
 
 def test_a_failed_run_costs_one_row(tmp_path, said):
@@ -525,6 +527,15 @@ def test_other_settings_stand_apart_under_their_names():
     assert changed.command.endswith("--method spc --seeds 0 --set augmentation=affine n_estimators=10")
     assert report.result_cells(changed)["paper: accuracy"] == "-"
     assert [group.method for group in report.group_rows(rows, "ablations")] == ["spc", "a1"]
+
+
+def test_a_selection_counts_as_what_auto_comes_to_on_the_data():
+    few, many = {"class_sizes": [100] * 10, "n_rows": 1000}, {"class_sizes": [1000] * 10, "n_rows": 10_000}
+    agreed, balanced = (configure(SPC, {"selection": name}) for name in ("agreed", "balanced"))
+    for sizes, usual, other in ((few, agreed, balanced), (many, balanced, agreed)):
+        rows = [make_row(parameters=parameters, **sizes) for parameters in (usual, other)]
+        titles = [group.title for group in report.group_rows(rows, "main")]
+        assert titles == ["SPC", f"SPC, selection={other['selection']}"]
 
 
 def test_a_run_is_in_every_table_that_has_its_configuration():

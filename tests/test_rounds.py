@@ -555,6 +555,15 @@ def test_a_cluster_that_few_agree_on_trains_on_its_rows_with_most_votes():
     assert np.array_equal(*selected)
 
 
+@pytest.mark.parametrize(("n_rows", "is_balanced"), [(599, False), (600, True)])
+def test_clusters_that_few_agree_on_train_where_clusters_are_large(n_rows, is_balanced):
+    labels = np.arange(n_rows) % 2
+    consensus = Consensus(labels, np.where(labels == 0, 5, 6), np.tile(labels, (6, 1)))
+    _, selected = pseudo_labels(consensus, list(range(6)), 1, make_settings(selection="auto"))
+    assert selected[0, labels == 0].any() == is_balanced
+    assert selected[0, labels == 1].all()
+
+
 @pytest.mark.parametrize(("n_rows", "n_taken"), [(9, 0), (10, 5), (40, 20), (41, 0)])
 def test_a_cluster_of_unusual_size_trains_on_agreed_rows_alone(n_rows, n_taken):
     # Beside two whose mean makes that of the three 20.

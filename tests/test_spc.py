@@ -162,7 +162,7 @@ def test_auto_takes_convolutions_for_images_and_an_mlp_for_vectors(images, quick
     assert type(as_vectors._ensemble.groups[0].autoencoder).__name__ == "MLPAutoencoder"
 
 
-@pytest.mark.parametrize("selection", ["balanced", "agreed", "consensus", "own"])
+@pytest.mark.parametrize("selection", ["auto", "balanced", "agreed", "consensus", "own"])
 @pytest.mark.parametrize("reconstruction", ["unagreed", "all", "none"])
 def test_every_way_of_training_gives_a_valid_result(blobs, quick, selection, reconstruction):
     model = SPCClustering(3, selection=selection, reconstruction=reconstruction, **quick).fit(blobs[0])

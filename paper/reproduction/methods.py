@@ -98,12 +98,22 @@ def configure(algorithm, parameters):
     return json.loads(json.dumps(whole, default=repr))
 
 
-def is_configured_as(recorded, algorithm, parameters):
-    """Whether a recorded configuration is that of an algorithm with these parameters.
+def settled(parameters, row):
+    """A configuration with the selection that "auto" comes to on a row's data: by either name it is the same run."""
+    from skspc._method.pseudo_labels import settled_selection
+
+    if "selection" not in parameters:
+        return parameters
+    selection = settled_selection(parameters["selection"], row["n_rows"], len(row["class_sizes"]))
+    return parameters | {"selection": selection}
+
+
+def is_configured_as(row, algorithm, parameters):
+    """Whether a recorded row's configuration is that of an algorithm with these parameters.
 
     A parameter that the product got after the run was recorded counts as having had its default, unless it is among
     ``parameters``.
     """
-    wanted = configure(algorithm, parameters)
+    recorded, wanted = settled(row["parameters"], row), settled(configure(algorithm, parameters), row)
     given = parameters.keys() & wanted.keys()
     return given <= recorded.keys() and all(recorded[name] == wanted[name] for name in recorded.keys() & wanted.keys())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .data import N_ROWS, TITLES
-from .methods import METHODS, TABLES, configure, is_configured_as
+from .methods import METHODS, TABLES, configure, is_configured_as, settled
 from .paper import CLUSTER_SIZES, printed_figure
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
@@ -143,18 +143,18 @@ def _groups_of_table(rows, table):
 
 def _is_of(row, method):
     same = row["algorithm"] == method.algorithm
-    return same and is_configured_as(row["parameters"], method.algorithm, method.parameters)
+    return same and is_configured_as(row, method.algorithm, method.parameters)
 
 
 def _configuration(row):
-    return row["method"], row["algorithm"], row["parameters"]
+    return row["method"], row["algorithm"], settled(row["parameters"], row)
 
 
 def _settings(row):
     """Parameters in which a row differs from its method as it is now."""
     method = METHODS[row["method"]]
-    usual = configure(method.algorithm, method.parameters)
-    return {name: value for name, value in row["parameters"].items() if usual.get(name) != value}
+    usual = settled(configure(method.algorithm, method.parameters), row)
+    return {name: value for name, value in settled(row["parameters"], row).items() if usual.get(name) != value}
 
 
 def _pairs(settings):

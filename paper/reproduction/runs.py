@@ -65,7 +65,7 @@ class Run:
         return (
             all(row[name] == value for name, value in same.items())
             and row["data"] == data.load(self.dataset, self.n_rows).digest
-            and is_configured_as(row["parameters"], self.algorithm, self.parameters)
+            and is_configured_as(row, self.algorithm, self.parameters)
         )
 
 
@@ -165,7 +165,7 @@ def expected_seconds(run, rows):
         if row["device"] in here
         and (row["dataset"], row["n_rows"], row["algorithm"]) == (run.dataset, run.size, run.algorithm)
     ]
-    same = [row["seconds"] for row in alike if is_configured_as(row["parameters"], run.algorithm, run.parameters)]
+    same = [row["seconds"] for row in alike if is_configured_as(row, run.algorithm, run.parameters)]
     if same or run.algorithm != SPC:
         return max(same, default=0.0)
     n_members = configure(SPC, run.parameters)["n_estimators"]

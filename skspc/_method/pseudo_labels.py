@@ -11,6 +11,9 @@ from .consensus import select_agreed
 
 _SHARE_OF_CLUSTER = 0.5  # that trains on pseudo-labels, if the majority is for it
 _LARGER = 2  # times the mean size, or smaller: what is not is no cluster of ordinary size
+_ROWS_OF_BALANCED = (
+    300  # a cluster: with 400 and more it gained or was level, with 180 and fewer it lost (docs/rounds.md)
+)
 
 
 def pseudo_labels(consensus, spaces, n_members, settings):
@@ -25,11 +28,19 @@ def pseudo_labels(consensus, spaces, n_members, settings):
             if space < n_members:
                 targets[space] = labels
     selected = targets != NOISE
-    if settings.selection in ("agreed", "balanced"):
+    selection = settled_selection(settings.selection, len(consensus.labels), consensus.labels.max() + 1)
+    if selection in ("agreed", "balanced"):
         selected &= select_agreed(consensus.votes, len(spaces), settings.min_agreement)
-    if settings.selection == "balanced":
+    if selection == "balanced":
         selected |= select_of_each_cluster(consensus, len(spaces))
     return targets, selected
+
+
+def settled_selection(selection, n_rows, n_clusters):
+    """What "auto" is for so many distinct rows and clusters: of few rows a cluster, the majority is too often wrong."""
+    if selection != "auto":
+        return selection
+    return "balanced" if n_rows >= _ROWS_OF_BALANCED * n_clusters else "agreed"
 
 
 def select_of_each_cluster(consensus, n_labellings):
