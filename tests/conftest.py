@@ -58,6 +58,20 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture
+def in_groups_of(monkeypatch):
+    """Set how many members train in a group on the CPU, whatever the rows: on vectors one thread has them all."""
+    from skspc._ensemble import ensemble
+
+    return lambda size: monkeypatch.setattr(ensemble, "members_per_cpu_group", lambda *figures: size)
+
+
+@pytest.fixture
+def in_pairs(in_groups_of):
+    """Members train two at a time, and the last of an odd number alone."""
+    in_groups_of(2)
+
+
+@pytest.fixture
 def few_steps(monkeypatch):
     """Let "auto" train for a tenth of its steps, where a test asks that code runs and not how right its labels are."""
     import skspc._spc

@@ -12,6 +12,8 @@ from skspc.metrics import clustering_accuracy
 from skspc.networks import MLPNetwork
 from skspc.networks._mlp import MLPAutoencoder
 
+pytestmark = pytest.mark.usefixtures("in_pairs")
+
 DIVERGENCE = "numerical failure"
 SHORT = {"n_estimators": 3, "pretrain_epochs": 10, "epochs": 2, "random_state": 0, "reducer": None}
 WIDE, _ = make_blobs(200, 8, centers=3, cluster_std=4.0, random_state=3)  # not all agreed after pretraining
@@ -20,7 +22,7 @@ WIDE, _ = make_blobs(200, 8, centers=3, cluster_std=4.0, random_state=3)  # not 
 class Spoiled(MLPNetwork):
     """Autoencoders whose reconstruction becomes NaN after some batches, in groups of ``n_members``.
 
-    Of three members on the CPU, the third is in a group of its own: ``n_members=1`` spoils it alone.
+    Of three members in pairs, the third is in a group of its own: ``n_members=1`` spoils it alone.
     """
 
     def __init__(self, n_members=1, after=0, latent_size="auto", hidden=(256, 256), noise=0.1):

@@ -564,9 +564,10 @@ LONG_STEP = skspc._ensemble.sizing.SHORT_STEP // N_FEATURES + 1  # rows
         ("meta", 64, {1: [1], 5: [5], 9: [9]}),
     ],
 )
-def test_members_are_few_in_a_group_on_the_cpu_and_together_elsewhere(device, batch_size, sizes):
+def test_members_on_images_are_few_in_a_group_on_the_cpu_and_together_elsewhere(device, batch_size, sizes):
+    shape = (1, 1, N_FEATURES)
     for n_members, expected in sizes.items():
-        groups = Ensemble(NoWeights(), (N_FEATURES,), 0, n_members, torch.device(device), batch_size=batch_size).groups
+        groups = Ensemble(NoWeights(), shape, 0, n_members, torch.device(device), batch_size=batch_size).groups
         assert [len(group.members) for group in groups] == expected
         assert [member for group in groups for member in group.members] == list(range(n_members))
 
@@ -598,6 +599,7 @@ def test_the_number_of_threads_changes_nothing(noise):
     assert losses[:2] == losses[2:]
 
 
+@pytest.mark.usefixtures("in_pairs")
 def test_groups_have_noise_of_their_own():
     ensemble = make_ensemble(4, noise=0.5)
     same_weights = ensemble.groups[0].autoencoder.state_dict()
@@ -607,6 +609,7 @@ def test_groups_have_noise_of_their_own():
     assert not are_equal(first, second)
 
 
+@pytest.mark.usefixtures("in_pairs")
 def test_results_are_in_the_order_of_members():
     X, ensemble = make_rows(), make_ensemble(5)
     latents = ensemble.encode(X)
@@ -698,6 +701,7 @@ def too_large_above(n_members, monkeypatch, error=torch.cuda.OutOfMemoryError):
     "error",
     [torch.cuda.OutOfMemoryError(), RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate")],
 )
+@pytest.mark.usefixtures("in_pairs")
 def test_a_group_that_runs_out_of_memory_trains_on_in_halves(error, monkeypatch):
     X, (targets, selected) = make_rows(), make_targets(5)
     expected, halved = make_ensemble(5), one_group(5)

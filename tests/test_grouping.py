@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-import skspc._ensemble.ensemble
 from skspc import SPCClustering
 from skspc._ensemble.ensemble import Ensemble
 from skspc._ensemble.plan import TrainingPlan
@@ -39,10 +38,6 @@ CASES = {
 }
 
 
-def in_groups_of(size, monkeypatch):
-    monkeypatch.setattr(skspc._ensemble.ensemble, "members_per_cpu_group", lambda *figures: size)
-
-
 def train(case, n_jobs=None):
     """Every stage of training, and what is asked afterwards: losses, and arrays by name."""
     random = np.random.default_rng(0)
@@ -70,35 +65,35 @@ def assert_same(one, other):
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_members_are_bitwise_the_same_in_groups_of_any_size(case, monkeypatch):
-    in_groups_of(1, monkeypatch)
+def test_members_are_bitwise_the_same_in_groups_of_any_size(case, in_groups_of):
+    in_groups_of(1)
     alone = train(case)
     for size in (2, 3, K):
-        in_groups_of(size, monkeypatch)
+        in_groups_of(size)
         assert_same(train(case), alone)
 
 
 @pytest.mark.parametrize("case", [CASES["vectors"], CASES["images"]], ids=["vectors", "images"])
-def test_jobs_and_backends_change_no_bit(case, monkeypatch):
+def test_jobs_and_backends_change_no_bit(case, in_groups_of):
     torch.set_num_threads(2)
     try:
         expected = train(case)
         assert_same(train(case, n_jobs=1), expected)
-        in_groups_of(K, monkeypatch)  # one group on two threads: no operation gets both
+        in_groups_of(K)  # one group on two threads: no operation gets both
         assert_same(train(case), expected)
         with joblib.parallel_config("loky", n_jobs=2):
-            in_groups_of(3, monkeypatch)
+            in_groups_of(3)
             assert_same(train(case), expected)
     finally:
         torch.set_num_threads(1)
 
 
 @pytest.mark.case("reproducibility", "members trained in groups of another size", origin="umap#1080, #1108")
-def test_a_fit_is_the_same_whatever_the_groups(blobs, quick, monkeypatch):
+def test_a_fit_is_the_same_whatever_the_groups(blobs, quick, in_groups_of):
     X, _ = blobs
     fits = []
     for size in (1, 2, 3):
-        in_groups_of(size, monkeypatch)
+        in_groups_of(size)
         fits.append(SPCClustering(3, **(quick | {"n_estimators": 3})).fit(X))
     for fit in fits[1:]:
         for name in ("labels_", "agreement_", "member_labels_"):

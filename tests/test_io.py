@@ -202,9 +202,9 @@ def test_a_loaded_model_is_no_view_of_its_file(fitted, saved):
 @pytest.mark.case(
     "plumbing", "a model of a CUDA device where there is none", origin="skorch#70, #93, #1096; BERTopic#384, #876"
 )
-def test_a_model_of_a_cuda_device_predicts_the_same_without_one(tmp_path, monkeypatch):
+def test_a_model_of_a_cuda_device_predicts_the_same_without_one(tmp_path, monkeypatch, in_groups_of):
     # On such a device all members are one group; here the machine has none, whatever the parameter says.
-    monkeypatch.setattr(skspc._ensemble.ensemble, "members_per_cpu_group", lambda *figures: 3)
+    in_groups_of(3)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     model = SPCClustering(3, **SHORT).fit(IMAGES)
     before = model.predict_proba(IMAGES)
