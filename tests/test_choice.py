@@ -6,6 +6,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from skspc import SPCClustering
@@ -198,10 +199,30 @@ def test_a_fit_keeps_a_reducer_that_pays(blobs):
 
 def test_a_fit_labels_by_k_means_where_members_agree_on_that():
     """Rows that lie evenly have no dense parts: where HDBSCAN parts them is chance."""
-    X = np.random.default_rng(1).uniform(size=(N_ROWS, 2))
+    X = np.random.default_rng(2).uniform(size=(N_ROWS, 2))
     model = fit(X, reducer=PCA(2), n_clusters=6)
     assert rules_of(model) == [("KMeans", "PCA")] * len(model.history_)
     assert np.bincount(model.labels_).min() > N_ROWS / 12
+
+
+@pytest.mark.parametrize("n_estimators", [1, 3])
+def test_a_fit_labels_by_k_means_where_density_finds_no_such_number(monkeypatch, n_estimators):
+    """Of rows that lie evenly HDBSCAN may find nothing but noise: n_clusters is found all the same, without a word."""
+    monkeypatch.setattr(HDBSCANCut, "fit_predict", lambda self, X, y=None: np.full(len(X), NOISE))
+    X = np.random.default_rng(1).uniform(size=(N_ROWS, 2))
+    model = fit(X, reducer=PCA(2), n_clusters=6, n_estimators=n_estimators)
+    assert rules_of(model) == [("KMeans", "PCA")] * len(model.history_)
+    assert np.bincount(model.labels_).min() > N_ROWS / 24
+
+
+def test_a_number_that_no_clusterer_finds_is_settled_with_a_warning(monkeypatch):
+    for clusterer in (HDBSCANCut, KMeans):
+        monkeypatch.setattr(clusterer, "fit_predict", lambda self, X, y=None: np.full(len(X), NOISE))
+    X = np.random.default_rng(1).uniform(size=(N_ROWS, 2))
+    with pytest.warns(ConvergenceWarning, match=r"No labelling could be brought to n_clusters=6") as caught:
+        model = fit(X, reducer=PCA(2), n_clusters=6)
+    assert set(model.labels_) == {0}
+    assert not [one for one in caught if one.category is RuntimeWarning]
 
 
 def labels_with(sizes, *moved):
@@ -332,11 +353,11 @@ def test_the_number_found_stays_where_the_reducer_goes(blobs):
     assert len(np.unique(model.labels_)) == model.n_clusters_ == 3
 
 
-def test_the_rule_is_kept_in_a_checkpoint(blobs, tmp_path):
+def test_the_rule_is_kept_in_a_checkpoint(tmp_path):
     def stop(history):
         return True
 
-    X, _ = blobs
+    X, _ = make_blobs(N_ROWS, n_features=6, centers=3, cluster_std=2.0, random_state=0)  # not all agreed at once
     settings = {"reducer": Scatter(), "max_iter": 2, "checkpoint": tmp_path}
     model = SPCClustering(3, n_estimators=3, pretrain_epochs=20, epochs=2, random_state=0, **settings)
     assert len(model.fit(X, monitor=stop).history_) == 1

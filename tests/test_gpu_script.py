@@ -198,7 +198,7 @@ def test_accuracy_of_the_cpu_is_of_equal_fits_alone(tmp_path):
     job, results = Job(torch.device("cuda", 0)), tmp_path / "results.jsonl"
     job.__dict__["mnist"] = np.empty((70_000, 0)), None
     row = {"dataset": "mnist", "n_rows": 70_000, "algorithm": SPC, "peak_gpu_memory_mib": None, "seed": 0}
-    row |= {"parameters": configure(SPC, {"n_estimators": 15}), "accuracy": 0.5}
+    row |= {"parameters": configure(SPC, {"n_estimators": 15}), "class_sizes": [7000] * 10, "accuracy": 0.5}
     others = [{"n_rows": 10_000}, {"dataset": "usps"}, {"peak_gpu_memory_mib": 1.0}, {"algorithm": "KMeans"}]
     others.append({"parameters": row["parameters"] | {"max_iter": 8}})
     results.write_text("".join(json.dumps(row | other) + "\n" for other in others))

@@ -90,7 +90,7 @@ def is_fit_of_mnist(row, n_members):
     """Whether a row is of all of MNIST, by today's parameters with so many members, on the CPU."""
     of_whole = row["dataset"] == "mnist" and row["n_rows"] == N_ROWS and row["algorithm"] == SPC
     on_cpu = row.get("peak_gpu_memory_mib") is None
-    return of_whole and on_cpu and is_configured_as(row["parameters"], SPC, {"n_estimators": n_members})
+    return of_whole and on_cpu and is_configured_as(row, SPC, {"n_estimators": n_members})
 
 
 def pipeline_rows(job):

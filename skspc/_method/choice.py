@@ -14,6 +14,7 @@ from .consensus import find_consensus
 from .labelling import label_embedding
 from .parts import AUTO
 
+ON_EMBEDDINGS = 2  # the index of k-means among `labelling_rules`, where there are more than two
 _ROWS_OF_DENSITY = 30  # rows a cluster, below which k-means finds more of them than HDBSCAN (docs/clusterers.md)
 _MAX_ROWS = 5000  # that the choice looks at
 _N_NEIGHBORS = 10
@@ -67,7 +68,7 @@ def choose_rule(latents, embeddings, found, n_rules, n_clusters, seed):
     """
     members = [i for i in range(len(latents)) if i in embeddings]
     chosen = np.random.default_rng(seed).permutation(len(latents[0]))[:_MAX_ROWS]
-    if len(members) < 2 or n_clusters > len(chosen):
+    if len(members) < 2 or not 1 < n_clusters <= len(chosen):
         return 0
     spaces = {i: embedding[chosen] for i, embedding in embeddings.items()}
     by_k_means = label_all(spaces, "kmeans", n_clusters, seed)
@@ -142,7 +143,7 @@ def fitting_rule(embeddings, labellings, n_clusters):
     """
     neighbors = [nearest_rows(space) for space in embeddings]
     density, k_means, mixture = (verdict_of(those, neighbors, n_clusters) for those in labellings)
-    rule, taken = (2, k_means) if fits_better(k_means, density) else (0, density)
+    rule, taken = (ON_EMBEDDINGS, k_means) if fits_better(k_means, density) else (0, density)
     if taken is None or mixture is None or not are_exact(labellings[2], n_clusters):
         return rule
     return 3 if taken.torn > _HARDLY and mixture.torn < _TEARS_LESS * taken.torn else rule

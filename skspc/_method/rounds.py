@@ -8,14 +8,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._constants import NOISE
 from .._runtime.seeding import LABELLING, LANDMARKS, SAMPLES, derive_seed
-from .choice import choose_rule
+from .choice import ON_EMBEDDINGS, choose_rule
 from .consensus import Consensus, find_consensus, label_change, select_agreed, vote_with
 from .history import best_round, has_settled
 from .known_labels import NOTHING, follow_known, named_by, with_known
 from .labelling import Labellings, cluster_spaces, keep_exact, latent_spaces, n_spaces, settle_n_clusters
 from .landmarks import draw_landmarks, landmarks_alone, spread_labels
 from .objectives import Heads, PseudoLabels, Reconstruction
-from .parts import starts_of
+from .parts import AUTO, starts_of
 from .progress import Progress, RoundsResult, Stopwatch
 from .pseudo_labels import draw_samples, pseudo_labels, reconstructed_rows
 
@@ -147,11 +147,32 @@ def _label(latents, progress, settings, seed, diverged, prior):
     found, embeddings = cluster_spaces(latents, progress.n_clusters, settings, seed, diverged, starts=starts)
     if progress.history:
         return progress.n_clusters, progress.rule, settings, found, embeddings
+    by_k_means = exact_by_k_means(latents, embeddings, found, progress.n_clusters, settings, seed, diverged)
+    if by_k_means is not None:
+        return progress.n_clusters, *by_k_means, embeddings
     n_clusters = settle_n_clusters(list(found.values()), progress.n_clusters)
     if n_clusters < prior.n_known:
         n_clusters = prior.n_known
         found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged, embeddings)
     return n_clusters, *relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged)
+
+
+def exact_by_k_means(latents, embeddings, found, n_clusters, settings, seed, diverged):
+    """Label by k-means where no labelling ``found`` could be brought to n_clusters, if that is among the rules.
+
+    Returned are the rule's index, the settings with it, and the labels (N,) by space; None where there is no need for
+    it, or no use.
+    """
+    if n_clusters == AUTO or len(settings.other_rules) < ON_EMBEDDINGS or has_exact(found, n_clusters):
+        return None
+    settings = settings.by_rule(ON_EMBEDDINGS)
+    found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged, embeddings)
+    return (ON_EMBEDDINGS, settings, found) if has_exact(found, n_clusters) else None
+
+
+def has_exact(found, n_clusters):
+    """Whether any labels (N,) by space have so many clusters."""
+    return any(labels.max() + 1 == n_clusters for labels in found.values())
 
 
 def relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged):
