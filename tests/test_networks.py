@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -285,6 +286,10 @@ def test_a_few_features_have_narrow_layers(input_shape, width):
     network = MLPNetwork().build(input_shape, generators())
     assert network.sizes["hidden"] == (width, width)
     assert network.encoder[0].weight.shape[2] == width
+
+
+def test_widths_may_be_an_array():
+    assert MLPNetwork(hidden=np.array([8, 4])).build((5,), generators()).sizes["hidden"] == (8, 4)
 
 
 def test_more_convolutions_a_stage_are_of_stride_one():

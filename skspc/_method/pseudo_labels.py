@@ -11,9 +11,8 @@ from .consensus import select_agreed
 
 _SHARE_OF_CLUSTER = 0.5  # that trains on pseudo-labels, if the majority is for it
 _LARGER = 2  # times the mean size, or smaller: what is not is no cluster of ordinary size
-_ROWS_OF_BALANCED = (
-    300  # a cluster: with 400 and more it gained or was level, with 180 and fewer it lost (docs/rounds.md)
-)
+# A cluster: with 400 and more half of each cluster gained or was level, with 180 and fewer it lost (docs/rounds.md).
+_ROWS_OF_BALANCED = 300
 
 
 def pseudo_labels(consensus, spaces, n_members, settings):

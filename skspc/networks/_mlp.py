@@ -75,10 +75,10 @@ class MLPNetwork(BaseEstimator):
 
 def default_hidden(hidden: Sequence[int] | Literal["auto"], input_shape: Shape) -> Sequence[int]:
     """Return the widths of the hidden layers for inputs of ``input_shape``; see `MLPNetwork`."""
-    if hidden != "auto":
-        check_sizes("hidden", hidden)
-        return hidden
-    return FEW_HIDDEN if math.prod(input_shape) <= FEW_FEATURES else HIDDEN
+    if isinstance(hidden, str) and hidden == "auto":
+        return FEW_HIDDEN if math.prod(input_shape) <= FEW_FEATURES else HIDDEN
+    check_sizes("hidden", hidden)
+    return hidden
 
 
 class MLPAutoencoder(nn.Module):
