@@ -19,9 +19,9 @@ from .states import join_members, some_members
 class Ensemble:
     """K autoencoders with K pseudo-classifiers.
 
-    Members are batched into groups: on the CPU small ones, where each group trains in a thread of its own, or wherever
-    joblib is configured to run jobs; elsewhere as many as fit into the memory, dealt to all devices. Groups of one
-    device train one after the other. What a member becomes does not depend on its group.
+    Members are batched into groups: on the CPU as `sizing` tells, where each group trains in a thread of its own, or
+    wherever joblib is configured to run jobs; elsewhere as many as fit into the memory, dealt to all devices. Groups of
+    one device train one after the other. What a member becomes does not depend on its group.
 
     Parameters
     ----------

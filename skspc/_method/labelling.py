@@ -191,7 +191,7 @@ def keep_exact(found, n_clusters, n_tried):
 
 def settle_n_clusters(found, n_clusters):
     """Return ``n_clusters`` if any labelling has it, else, with a warning, the count that most have."""
-    if any(labels.max() + 1 == n_clusters for labels in found):
+    if has_exact(found, n_clusters):
         return n_clusters
     settled = _most_common_count(found)
     if n_clusters != AUTO:
@@ -205,6 +205,11 @@ def settle_n_clusters(found, n_clusters):
         return settled
     warnings.warn(message, ConvergenceWarning, stacklevel=8)
     return settled
+
+
+def has_exact(labellings, n_clusters):
+    """Whether any labels (N,) have so many clusters."""
+    return any(labels.max() + 1 == n_clusters for labels in labellings)
 
 
 def _most_common_count(labellings):

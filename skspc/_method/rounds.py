@@ -12,7 +12,7 @@ from .choice import ON_EMBEDDINGS, choose_rule
 from .consensus import Consensus, find_consensus, label_change, select_agreed, vote_with
 from .history import best_round, has_settled
 from .known_labels import NOTHING, follow_known, named_by, with_known
-from .labelling import Labellings, cluster_spaces, keep_exact, latent_spaces, n_spaces, settle_n_clusters
+from .labelling import Labellings, cluster_spaces, has_exact, keep_exact, latent_spaces, n_spaces, settle_n_clusters
 from .landmarks import draw_landmarks, landmarks_alone, spread_labels
 from .objectives import Heads, PseudoLabels, Reconstruction
 from .parts import AUTO, starts_of
@@ -147,9 +147,10 @@ def _label(latents, progress, settings, seed, diverged, prior):
     found, embeddings = cluster_spaces(latents, progress.n_clusters, settings, seed, diverged, starts=starts)
     if progress.history:
         return progress.n_clusters, progress.rule, settings, found, embeddings
-    by_k_means = exact_by_k_means(latents, embeddings, found, progress.n_clusters, settings, seed, diverged)
-    if by_k_means is not None:
-        return progress.n_clusters, *by_k_means, embeddings
+    if progress.n_clusters != AUTO and not has_exact(found.values(), progress.n_clusters):
+        by_k_means = label_by_k_means(latents, embeddings, progress.n_clusters, settings, seed, diverged)
+        if by_k_means is not None:
+            return progress.n_clusters, *by_k_means
     n_clusters = settle_n_clusters(list(found.values()), progress.n_clusters)
     if n_clusters < prior.n_known:
         n_clusters = prior.n_known
@@ -157,37 +158,33 @@ def _label(latents, progress, settings, seed, diverged, prior):
     return n_clusters, *relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged)
 
 
-def exact_by_k_means(latents, embeddings, found, n_clusters, settings, seed, diverged):
-    """Label by k-means where no labelling ``found`` could be brought to n_clusters, if that is among the rules.
-
-    Returned are the rule's index, the settings with it, and the labels (N,) by space; None where there is no need for
-    it, or no use.
-    """
-    if n_clusters == AUTO or len(settings.other_rules) < ON_EMBEDDINGS or has_exact(found, n_clusters):
+def label_by_k_means(latents, embeddings, n_clusters, settings, seed, diverged):
+    """Label anew by k-means, which takes any number, if that is among the rules; None if not, or to no avail."""
+    if len(settings.other_rules) < ON_EMBEDDINGS:
         return None
-    settings = settings.by_rule(ON_EMBEDDINGS)
-    found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged, embeddings)
-    return (ON_EMBEDDINGS, settings, found) if has_exact(found, n_clusters) else None
-
-
-def has_exact(found, n_clusters):
-    """Whether any labels (N,) by space have so many clusters."""
-    return any(labels.max() + 1 == n_clusters for labels in found.values())
+    labelled = label_by(ON_EMBEDDINGS, latents, embeddings, n_clusters, settings, seed, diverged)
+    _, _, found, _ = labelled
+    return labelled if has_exact(found.values(), n_clusters) else None
 
 
 def relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged):
-    """Choose among the rules, and label anew where it is not the first, by which labels were ``found``.
-
-    Returned are its index, the settings with it, the labels (N,) by space, and what of each space was labelled.
-    """
+    """Choose among the rules, and label anew where it is not the first, by which labels were ``found``."""
     if not settings.other_rules:
         return 0, settings, found, embeddings
     rule = choose_rule(latents, embeddings, found, 1 + len(settings.other_rules), n_clusters, seed)
+    if rule == 0:
+        return rule, settings, found, embeddings
+    return label_by(rule, latents, embeddings, n_clusters, settings, seed, diverged)
+
+
+def label_by(rule, latents, embeddings, n_clusters, settings, seed, diverged):
+    """Label by one of the rules, with the embeddings that there are.
+
+    Returned are its index, the settings with it, the labels (N,) by space, and what of each space was labelled.
+    """
     settings = settings.by_rule(rule)
-    if rule > 0:
-        reduced = None if settings.reducer is None else embeddings
-        found, embeddings = cluster_spaces(latents, n_clusters, settings, seed, diverged, reduced)
-    return rule, settings, found, embeddings
+    reduced = None if settings.reducer is None else embeddings
+    return rule, settings, *cluster_spaces(latents, n_clusters, settings, seed, diverged, reduced)
 
 
 def without_vote(latents, diverged):

@@ -14,7 +14,7 @@ from ._common import Generators, Shape, Size, check_sizes, default_latent_size
 from ._layers import MemberBatchNorm, MemberLinear
 
 HIDDEN = (256, 256)
-# As right for up to 30 features, and a step takes a third of the time; titles, of 50 features, lose (docs/speed.md).
+# As right for up to 30 features, and a step takes two fifths of the time; titles, of 50, lose (docs/speed.md).
 FEW_HIDDEN, FEW_FEATURES = (128, 128), 32
 
 
