@@ -124,6 +124,20 @@ def reduce_together(spaces, reducer, seeds, devices, rows_per_cluster, starts, r
     return {i: found[i] for i in spaces}
 
 
+def more_neighbors(latents, n_clusters, settings, seed, diverged=()):
+    """How many neighbours the reducer needs, where its own leave latents (K, N, m) in too many pieces; None elsewhere.
+
+    They are looked for in one member's latents, the first that has not diverged. A reducer that can tell has, in its
+    own class, a method ``_more_neighbors(X, n_clusters)``, which is asked of a copy, set up as in `reduce_space`.
+    """
+    if "_more_neighbors" not in vars(type(settings.reducer)):
+        return None
+    member = next(i for i in range(len(latents)) if i not in diverged)
+    device = _devices(settings.device)[0]
+    copy = copy_reducer(settings.reducer, derive_seed(seed, member), device, len(latents[member]) / n_clusters)
+    return copy._more_neighbors(latents[member], n_clusters)
+
+
 def _reduce_and_label(space_and_start, reducer, rows_per_cluster, device, clusterer, n_clusters, seed):
     """Reduce and label one space; arrays come in a tuple: see `skspc._runtime.jobs.run_elsewhere`."""
     space, start = space_and_start

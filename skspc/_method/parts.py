@@ -42,6 +42,11 @@ def starts_of(reducer, embeddings):
     return {space: np.ascontiguousarray(e, dtype=types[space]) for space, e in embeddings.items()}
 
 
+def with_neighbors(reducer, n_neighbors):
+    """A copy of a reducer with so many neighbours; None stays None."""
+    return None if reducer is None else _with_settings(clone(reducer, safe=False), {"n_neighbors": n_neighbors})
+
+
 def copy_clusterer(clusterer, n_clusters, seed):
     """Copy a clusterer, with its number of clusters and its random states set."""
     copy = clone(clusterer, safe=False)

@@ -8,6 +8,7 @@ import torch
 
 from .._ensemble.plan import TrainingPlan
 from .consensus import Consensus
+from .parts import with_neighbors
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,13 @@ class RoundSettings:
         rule = (None, *self.other_rules)[index]
         return self if rule is None else replace(self, clusterer=rule.clusterer, reducer=rule.reducer)
 
+    def with_neighbors(self, n_neighbors):
+        """The settings whose reducers have so many neighbours, or, for None, their own."""
+        if n_neighbors is None:
+            return self
+        rules = tuple(replace(rule, reducer=with_neighbors(rule.reducer, n_neighbors)) for rule in self.other_rules)
+        return replace(self, reducer=with_neighbors(self.reducer, n_neighbors), other_rules=rules)
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -59,6 +67,8 @@ class Progress:
         Of the best round: the autoencoders' part of `Ensemble.state`.
     rule : int
         By which rows are labelled, of those in `RoundSettings`.
+    n_neighbors : int or None
+        Of the reducer, where the first clustering found its own number to be too low.
     layouts : dict of int to ndarray of shape (N, d)
         Embeddings of the last round by space, where its reducer can go on from them.
     """
@@ -72,6 +82,7 @@ class Progress:
     vote: Consensus | None = None
     best_encoders: dict = field(default_factory=dict)
     rule: int = 0
+    n_neighbors: int | None = None
     layouts: dict = field(default_factory=dict)
 
 

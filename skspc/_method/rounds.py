@@ -12,12 +12,25 @@ from .choice import ON_EMBEDDINGS, choose_rule
 from .consensus import Consensus, find_consensus, label_change, select_agreed, vote_with
 from .history import best_round, has_settled
 from .known_labels import NOTHING, follow_known, named_by, with_known
-from .labelling import Labellings, cluster_spaces, has_exact, keep_exact, latent_spaces, n_spaces, settle_n_clusters
+from .labelling import (
+    Labellings,
+    cluster_spaces,
+    has_exact,
+    keep_exact,
+    latent_spaces,
+    more_neighbors,
+    n_spaces,
+    settle_n_clusters,
+)
 from .landmarks import draw_landmarks, landmarks_alone, spread_labels
 from .objectives import Heads, PseudoLabels, Reconstruction
 from .parts import AUTO, starts_of
 from .progress import Progress, RoundsResult, Stopwatch
 from .pseudo_labels import draw_samples, pseudo_labels, reconstructed_rows
+
+# Mean agreement of the first clustering, from which on its neighbours are left as they are: pendigits have .96, which
+# lose by more, and HAR .66 to .72, which gain.
+_SURE = 0.9
 
 
 def run_rounds(X, ensemble, n_clusters, settings, reporter, checkpoints, prior=NOTHING):
@@ -106,7 +119,8 @@ def _cluster(X, ensemble, progress, settings, prior):
     # labellings are compared.
     landmarks = draw_landmarks(latents.shape[1], settings.max_landmarks, derive_seed(ensemble.seed, LANDMARKS, index))
     seed, seen = derive_seed(ensemble.seed, LABELLING, index), landmarks_alone(latents, landmarks)
-    n_clusters, rule, settings, found, spaces = _label(seen, progress, settings, seed, diverged, prior)
+    progress, settings, found, spaces = _label(seen, progress, settings, seed, diverged, prior)
+    n_clusters = progress.n_clusters
     if landmarks is not None:
         spaces = latent_spaces(latents, settings.concatenate, diverged)
         found = spread_labels(spaces, found, landmarks, settings.n_jobs)
@@ -122,16 +136,14 @@ def _cluster(X, ensemble, progress, settings, prior):
     clock.lap("vote")
     seconds = progress.seconds | clock.seconds
     change = label_change(progress.vote, vote)
-    row = _history_row(index, consensus, labellings, change, settings, progress.losses, seconds)
+    row = _history_row(index, consensus, labellings, change, settings, progress.losses, seconds, progress.n_neighbors)
     progress = replace(
         progress,
-        n_clusters=n_clusters,
         history=[*progress.history, row],
         consensus=consensus,
         spaces=labellings.spaces,
         vote=vote,
         layouts={} if landmarks is not None else starts_of(settings.reducer, spaces),
-        rule=rule,
     )
     if best_round(progress.history) == index:
         progress = replace(progress, best_encoders=ensemble.state()["autoencoder"])
@@ -139,23 +151,27 @@ def _cluster(X, ensemble, progress, settings, prior):
 
 
 def _label(latents, progress, settings, seed, diverged, prior):
-    """Label the spaces of latents (K, N, m); at the first clustering, settle the number of clusters and the rule.
+    """Label the spaces of latents (K, N, m); at the first clustering, settle what all of them will have in common.
 
-    Returned are the number, the rule's index, the settings with it, the labels (N,) by space, and what was labelled.
+    Returned are the progress with the number of clusters, the rule and the neighbours, the settings with these, the
+    labels (N,) by space, and what was labelled.
     """
-    settings, starts = settings.by_rule(progress.rule), progress.layouts
+    settings, starts = settings.with_neighbors(progress.n_neighbors).by_rule(progress.rule), progress.layouts
     found, embeddings = cluster_spaces(latents, progress.n_clusters, settings, seed, diverged, starts=starts)
     if progress.history:
-        return progress.n_clusters, progress.rule, settings, found, embeddings
+        return progress, settings, found, embeddings
     if progress.n_clusters != AUTO and not has_exact(found.values(), progress.n_clusters):
         by_k_means = label_by_k_means(latents, embeddings, progress.n_clusters, settings, seed, diverged)
         if by_k_means is not None:
-            return progress.n_clusters, *by_k_means
+            rule, *labelled = by_k_means
+            return replace(progress, rule=rule), *labelled
     n_clusters = settle_n_clusters(list(found.values()), progress.n_clusters)
     if n_clusters < prior.n_known:
         n_clusters = prior.n_known
         found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged, embeddings)
-    return n_clusters, *relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged)
+    chosen = relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged)
+    n_neighbors, rule, *labelled = relabel_by_more_neighbors(chosen, latents, n_clusters, settings, seed, diverged)
+    return replace(progress, n_clusters=n_clusters, rule=rule, n_neighbors=n_neighbors), *labelled
 
 
 def label_by_k_means(latents, embeddings, n_clusters, settings, seed, diverged):
@@ -185,6 +201,26 @@ def label_by(rule, latents, embeddings, n_clusters, settings, seed, diverged):
     settings = settings.by_rule(rule)
     reduced = None if settings.reducer is None else embeddings
     return rule, settings, *cluster_spaces(latents, n_clusters, settings, seed, diverged, reduced)
+
+
+def relabel_by_more_neighbors(chosen, latents, n_clusters, settings, seed, diverged):
+    """Reduce and label anew where labellings disagree and the reducer needs more neighbours.
+
+    ``chosen`` is what `label_by` returns; it is kept where there would be no such number of clusters. Returned are the
+    neighbours, None where they are the reducer's own, and then what `label_by` returns.
+    """
+    _, of_chosen, found, _ = chosen
+    labellings = keep_exact(found, n_clusters, len(found))
+    if not labellings.spaces or mean_agreement(find_consensus(labellings.kept, n_clusters), labellings) >= _SURE:
+        return None, *chosen
+    n_neighbors = more_neighbors(latents, n_clusters, of_chosen, seed, diverged)
+    if n_neighbors is None:
+        return None, *chosen
+    settings = settings.with_neighbors(n_neighbors)
+    found, embeddings = cluster_spaces(latents, n_clusters, settings, seed, diverged)
+    if not has_exact(found.values(), n_clusters):
+        return None, *chosen
+    return n_neighbors, *relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged)
 
 
 def without_vote(latents, diverged):
@@ -261,27 +297,34 @@ def _finish(X, ensemble, progress, settings, prior):
     )
 
 
-def _history_row(index, consensus, labellings, change, settings, losses, seconds):
+def _history_row(index, consensus, labellings, change, settings, losses, seconds, n_neighbors=None):
     """One row of the history; labellings left out count as disagreeing in its statistic."""
     n_rows = labellings.kept.shape[1]
-    votes = np.zeros(n_rows, dtype=np.int64) if consensus is None else consensus.votes
-    n_agreed = int(select_agreed(votes, labellings.n_tried, settings.min_agreement).sum())
+    n_agreed = 0
+    if consensus is not None:
+        n_agreed = int(select_agreed(consensus.votes, labellings.n_tried, settings.min_agreement).sum())
     return {
         "round": index,
         "n_rows": n_rows,
         "n_agreed": n_agreed,
         "agreed_share": n_agreed / n_rows,
-        "mean_agreement": float(votes.mean() / labellings.n_tried),
+        "mean_agreement": 0.0 if consensus is None else mean_agreement(consensus, labellings),
         "label_change": change,
         "n_labellings": len(labellings.spaces),
         "left_out": labellings.left_out,
         "clusterer": type(settings.clusterer).__name__,
         "reducer": None if settings.reducer is None else type(settings.reducer).__name__,
+        "n_neighbors": n_neighbors,
         "consensus_share": _consensus_shares(consensus, labellings),
         "losses": losses,
         "seconds": seconds,
         "training": asdict(settings.training if index else settings.pretraining),
     }
+
+
+def mean_agreement(consensus, labellings):
+    """Share of the labellings tried, those left out too, that gave a row its label in the vote: mean over rows."""
+    return float(consensus.votes.mean() / labellings.n_tried)
 
 
 def _consensus_shares(consensus, labellings):

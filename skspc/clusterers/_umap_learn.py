@@ -57,6 +57,12 @@ def embed(X, n_neighbors, n_components, min_dist, n_epochs, seed, start=None):
     return embedding
 
 
+def neighbors_of(X, n_neighbors, seed):
+    """Nearest neighbours as `embed` finds them: indices (N, n_neighbors), each row the first of its own."""
+    with dependencies_quiet():
+        return nearest_neighbors(X, n_neighbors, np.random.RandomState(seed))[0]
+
+
 def _initial_layout(graph, n_components, n_epochs, seed):
     """What umap-learn starts from: its own spectral layout, or the torch engine's where the graph is in many parts.
 

@@ -142,6 +142,14 @@ def make_graph(space, n_components, n_epochs, device):
     return Graph(torch.as_tensor(start, device=device), heads, tails, weights)
 
 
+def neighbors_of(space, device):
+    """Nearest neighbours of a space's rows as `make_graph` finds them: indices (N, n_neighbors) in numpy."""
+    device = inference_device(device)
+    rows = torch.as_tensor(np.asarray(space.X, dtype=np.float64), device=device)
+    with alone_on(device):
+        return to_numpy(nearest_neighbors(rows, space.n_neighbors, space.seed)[0])
+
+
 def nearest_neighbors(X, n_neighbors, seed):
     """Find each row's nearest neighbours, the row itself the first: exactly, up to ``MAX_EXACT_ROWS`` rows.
 

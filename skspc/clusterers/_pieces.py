@@ -1,0 +1,47 @@
+"""In how many pieces a graph of neighbours is: parts that are hardly joined count as well as parts that are not."""
+
+import warnings
+
+import numpy as np
+from scipy.sparse import csr_array, dia_array
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import ArpackError, eigsh
+
+APART = 0.09  # eigenvalue of the normalised Laplacian: below, two pieces are all but apart
+_DENSE_ROWS = 300  # up to here, all eigenvalues cost nothing
+_TOLERANCE = 1e-3
+
+
+def is_in_pieces(neighbors, n_pieces):
+    """Whether the graph of rows with their neighbours (N, k) is in more than so many pieces.
+
+    Pieces are counted by the eigenvalues of the graph's normalised Laplacian that are near 0: there is an eigenvalue 0
+    for each connected component, and a small one for each part that few edges join to the others (von Luxburg 2007, "A
+    tutorial on spectral clustering", sections 3.2 and 7.1). A row may be among its own neighbours.
+    """
+    n_rows = len(neighbors)
+    if n_rows <= n_pieces + 1:
+        return False
+    heads, tails = np.repeat(np.arange(n_rows), neighbors.shape[1]), neighbors.ravel()
+    edges = csr_array((np.ones(len(heads)), (heads, tails)), shape=(n_rows, n_rows))
+    edges = ((edges + edges.T) > 0).astype(np.float64)
+    edges.setdiag(0)
+    edges.eliminate_zeros()
+    if connected_components(edges, directed=False)[0] > n_pieces:
+        return True
+    scale = dia_array((1 / np.sqrt(edges.sum(axis=1))[None], [0]), shape=edges.shape)
+    largest = _largest_eigenvalues((scale @ edges @ scale).tocsr(), n_pieces + 1)
+    return largest is not None and bool(1 - largest[0] < APART)
+
+
+def _largest_eigenvalues(matrix, n):
+    """The n largest eigenvalues of a symmetric matrix, the least of them first; None where they are not found."""
+    if matrix.shape[0] <= _DENSE_ROWS:
+        return np.linalg.eigvalsh(matrix.toarray())[-n:]
+    start = np.random.default_rng(0).normal(size=matrix.shape[0])  # ARPACK's own would be another in each call
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return np.sort(eigsh(matrix, k=n, which="LA", tol=_TOLERANCE, v0=start, return_eigenvectors=False))
+    except ArpackError:
+        return None
