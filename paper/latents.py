@@ -3,7 +3,7 @@
     python paper/latents.py FOLDER [--dataset NAME ...] [--seeds 0 1 2]
 
 A name may be followed by the sizes of classes, as ``digits@178,30,30``: as many classes, others by seed, and at most so
-many rows of each, by chance.
+many rows of each, by chance. ``pendigits@all`` are all rows.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from skspc import SPCClustering
 N_MEMBERS = 5
 MAX_ROWS = 5000
 MAX_LARGE_IMAGES = 2000  # of 28 x 28 pixels and more
+ALL_ROWS = "all"
 LARGE_IMAGES = ("coil20", "mnist", "fashion_mnist", "kmnist_test")
 TABLES = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer}
 IMAGES = ("digits", "optdigits", "usps", *LARGE_IMAGES)
@@ -28,6 +29,9 @@ NAMES = (*TABLES, "pendigits", "stackoverflow_titles", "har_inertial", *IMAGES)
 def rows_and_classes(name, seed):
     """Rows of a data set, at most 5000, or 2000 large images, and their classes."""
     name, at, sizes = name.partition("@")
+    if sizes == ALL_ROWS:
+        data = load(name)
+        return data.rows, data.classes
     if at:
         return unequal_part(*rows_and_classes(name, seed), [int(size) for size in sizes.split(",")], seed)
     if name in TABLES:
@@ -50,7 +54,9 @@ def unequal_part(rows, classes, sizes, seed):
 def name_of_data(text):
     """A name of `NAMES`, with or without sizes of classes."""
     if text.partition("@")[0] not in NAMES:
-        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(NAMES)}, nor one of these with @ and sizes")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is none of {', '.join(NAMES)}, nor one of these with @ and sizes or {ALL_ROWS!r}"
+        )
     return text
 
 

@@ -1,5 +1,6 @@
 """In how many pieces a graph of neighbours is: parts that are hardly joined count as well as parts that are not."""
 
+import math
 import warnings
 
 import numpy as np
@@ -13,25 +14,31 @@ _TOLERANCE = 1e-3
 
 
 def is_in_pieces(neighbors, n_pieces):
-    """Whether the graph of rows with their neighbours (N, k) is in more than so many pieces.
+    """Whether the graph of rows with their neighbours (N, k) is in more than so many pieces."""
+    return eigenvalue_after(neighbors, n_pieces) < APART
 
-    Pieces are counted by the eigenvalues of the graph's normalised Laplacian that are near 0: there is an eigenvalue 0
-    for each connected component, and a small one for each part that few edges join to the others (von Luxburg 2007, "A
-    tutorial on spectral clustering", sections 3.2 and 7.1). A row may be among its own neighbours.
+
+def eigenvalue_after(neighbors, n_pieces):
+    """The eigenvalue that tells of one piece more than so many, of the graph of rows with their neighbours (N, k).
+
+    Of the graph's normalised Laplacian there is an eigenvalue 0 for each connected component, and a small one for each
+    part that few edges join to the others (von Luxburg 2007, "A tutorial on spectral clustering", sections 3.2 and
+    7.1): it is the next one in ascending order. It is infinite where rows are too few, or it was not found. A row may
+    be among its own neighbours.
     """
     n_rows = len(neighbors)
     if n_rows <= n_pieces + 1:
-        return False
+        return math.inf
     heads, tails = np.repeat(np.arange(n_rows), neighbors.shape[1]), neighbors.ravel()
     edges = csr_array((np.ones(len(heads)), (heads, tails)), shape=(n_rows, n_rows))
     edges = ((edges + edges.T) > 0).astype(np.float64)
     edges.setdiag(0)
     edges.eliminate_zeros()
     if connected_components(edges, directed=False)[0] > n_pieces:
-        return True
+        return 0.0
     scale = dia_array((1 / np.sqrt(edges.sum(axis=1))[None], [0]), shape=edges.shape)
     largest = _largest_eigenvalues((scale @ edges @ scale).tocsr(), n_pieces + 1)
-    return largest is not None and bool(1 - largest[0] < APART)
+    return math.inf if largest is None else max(0.0, 1 - float(largest[0]))
 
 
 def _largest_eigenvalues(matrix, n):
