@@ -5,16 +5,16 @@ change no bit of a member; widths change results.
 """
 
 import argparse
-from contextlib import nullcontext
 from functools import partial
-from unittest import mock
 
 import numpy as np
 import torch
 from training import timed
 
-from skspc._ensemble import ensemble as ensembles
+from skspc._ensemble.ensemble import Ensemble
+from skspc._ensemble.group import MemberGroup
 from skspc._ensemble.plan import TrainingPlan
+from skspc._ensemble.sizing import members_per_cpu_group
 from skspc._method.objectives import Reconstruction
 from skspc.networks import MLPNetwork
 
@@ -32,12 +32,13 @@ WAYS = {  # width of the layers, members in a group; None is the shipped number
 }
 
 
-def make_step(X, batch_size, width, group):
-    """A function that trains an ensemble of this way for an epoch."""
-    grouped = mock.patch.object(ensembles, "members_per_cpu_group", lambda *of_anything: group)
+def make_step(X, batch_size, width, size):
+    """A function that trains an ensemble of this way for so many epochs."""
     network, device = MLPNetwork(hidden=(width, width)), torch.device("cpu")
-    with grouped if group else nullcontext():
-        ensemble = ensembles.Ensemble(network, X.shape[1:], 0, N_MEMBERS, device, batch_size=batch_size)
+    size = size or members_per_cpu_group(N_MEMBERS, X.shape[1:], batch_size, torch.get_num_threads())
+    members = [range(first, min(first + size, N_MEMBERS)) for first in range(0, N_MEMBERS, size)]
+    groups = [MemberGroup(network, X.shape[1:], 0, those, device, None, torch.float32) for those in members]
+    ensemble = Ensemble.of_groups(groups)
     return lambda n_epochs: ensemble.train(Reconstruction(X), TrainingPlan(n_epochs, batch_size, 1e-3))
 
 

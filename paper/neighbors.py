@@ -2,10 +2,10 @@
 
     python paper/neighbors.py FOLDER [--dataset NAME ...] [--seeds 0 1 2] [--neighbors 12 24 48]
 
-Latents are those that `latents.py` keeps. Of each number of neighbours: the eigenvalue by which the graph of one
-member's latents is in more than three pieces a cluster (`skspc.clusterers._pieces`), and, of the labellings of all spaces
-by each clusterer, the accuracy of their vote and their mean agreement, and which of them `clusterer="auto"` takes. The
-rows are appended to `neighbors.jsonl` beside this script.
+Latents are those that `latents.py` keeps. Of each number of neighbours: the eigenvalue that tells whether the graph of
+one member's latents is in more than three pieces a cluster (`skspc.clusterers._pieces`), and, of the labellings of all
+spaces by each clusterer, the accuracy of their vote and their mean agreement, and which of them `clusterer="auto"`
+takes. The rows are appended to `neighbors.jsonl` beside this script.
 """
 
 import json

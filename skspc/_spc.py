@@ -260,8 +260,9 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     history_ : list of dict
         One row a clustering: round, rows (distinct ones), rows agreed on by its labellings and their share, the share
         of the rows whose label changed with it, losses, seconds of each stage, labellings kept, labellings left out and
-        why, classes of the clusterer and reducer, the share of the rows on which each kept one is as their vote, and
-        the training figures used. Row 0 is before any round.
+        why, classes of the clusterer and reducer, the reducer's neighbours where it was given more than its own, the
+        share of the rows on which each kept one is as their vote, and the training figures used. Row 0 is before any
+        round.
     n_iter_ : int
         Number of clusterings.
     best_iter_ : int

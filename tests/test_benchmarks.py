@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
     "command, rows",
     [
         ("training.py --scale 0.05 --turns 1 --epochs 1", 4),
+        ("groups.py --turns 1 --steps 1", 4),
         ("stages.py --operations --n-rows 80 --steps 1", 8),
         ("unequal_blobs.py --clusters 2 --ratios 2 --n-seeds 1", 1),
     ],
