@@ -19,10 +19,10 @@ from skspc._method.choice import choose_rule
 from skspc._method.consensus import find_consensus
 from skspc.clusterers import UMAPReducer, get_clusterer
 from skspc.clusterers._pieces import eigenvalue_after
+from skspc.clusterers._umap import PIECES_OF_CLUSTER
 from skspc.metrics import clustering_accuracy
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
-PIECES_OF_CLUSTER = 3
 
 
 def embeddings_of(spaces, n_neighbors, path):

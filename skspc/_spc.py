@@ -164,7 +164,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     reducer : "umap", registered name, object with ``fit_transform``, or None, default="umap"
         What reduces the latents for the clusterer; with None it sees the latents themselves. A copy is made for each
         labelling, with ``random_state`` set if it has one, ``device`` if that is "auto", and ``rows_per_cluster`` if
-        that is None.
+        that is None. UMAP's ``n_neighbors`` is raised, if that is "auto", where the first clustering shows that rows
+        are in many pieces; ``history_`` tells to what.
     max_landmarks : int or None, default=50000
         Rows that are reduced and clustered, where there are more: drawn anew for each round, the same for all its
         labellings. Other rows take the label of the nearest of these in the latents, so that time grows in proportion

@@ -1,5 +1,7 @@
 """Graphs of neighbours in many pieces, and the neighbours that UMAP has more of then."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -8,8 +10,10 @@ from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 
 from skspc import SPCClustering
-from skspc.clusterers import UMAPReducer, _umap_learn, _umap_torch
-from skspc.clusterers._pieces import is_in_pieces
+from skspc._constants import NOISE
+from skspc._method.rounds import Labelled, relabel_by_more_neighbors
+from skspc.clusterers import HDBSCANCut, UMAPReducer, _pieces, _umap_learn, _umap_torch
+from skspc.clusterers._pieces import eigenvalue_after, has_more_pieces
 from skspc.metrics import clustering_accuracy
 
 N_ROWS = 300
@@ -35,7 +39,7 @@ def windows(n_series, n_windows, seed=0):
 @pytest.mark.parametrize("n_rows", [200, 1000])  # by all eigenvalues, and by the largest
 def test_blobs_far_apart_are_the_pieces(n_rows):
     found = neighbors_of(make_blobs(n_rows, n_features=5, centers=100 * np.eye(5), random_state=0)[0])
-    assert [is_in_pieces(found, n) for n in (3, 4, 5, 6)] == [True, True, False, False]
+    assert [has_more_pieces(found, n) for n in (3, 4, 5, 6)] == [True, True, False, False]
 
 
 @pytest.mark.parametrize("n_rows", [40, 100])
@@ -45,11 +49,42 @@ def test_parts_that_few_edges_join_are_pieces_too(n_rows):
     found = first[:, None] + np.argsort(np.random.default_rng(0).random((6 * n_rows, n_rows)), axis=1)
     borders = np.arange(1, 6) * n_rows
     found[borders, 0] = borders - 1
-    assert [is_in_pieces(found, n) for n in (1, 5, 6, 7)] == [True, True, False, False]
+    assert [has_more_pieces(found, n) for n in (1, 5, 6, 7)] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("n_series, n_pieces", [(30, 6), (12, 6), (40, 9)])
+def test_copies_of_an_eigenvalue_are_all_seen(n_series, n_pieces, monkeypatch):
+    """A graph in several components has eigenvalue 0 several times, which ARPACK may pass over."""
+    found = neighbors_of(windows(n_series, 40)[0])
+    by_arpack = eigenvalue_after(found, n_pieces)
+    monkeypatch.setattr(_pieces, "_DENSE_ROWS", len(found))
+    assert by_arpack == pytest.approx(eigenvalue_after(found, n_pieces), abs=1e-9)
+
+
+def test_components_of_near_pieces():
+    """Twenty components, each of two cliques that an edge joins."""
+    size, n_cliques = 15, 40
+    first = np.arange(size * n_cliques) // size * size
+    found = first[:, None] + np.arange(size)
+    found[np.arange(size, len(found), 2 * size), 0] -= 1
+    assert [has_more_pieces(found, n) for n in (19, 20, 39, 40)] == [True, True, True, False]
+
+
+def test_rows_without_neighbours_are_pieces():
+    found = np.vstack([np.tile(np.arange(20), (20, 1)), np.tile(np.arange(20, 24)[:, None], 20)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [has_more_pieces(found, n) for n in (4, 5)] == [True, False]
+
+
+def test_what_is_not_found_is_no_piece(monkeypatch):
+    found = neighbors_of(windows(30, 40)[0])
+    monkeypatch.setattr(_pieces, "_MOST_ITERATIONS", 1)
+    assert eigenvalue_after(found, 60) == np.inf
 
 
 def test_one_cloud_is_one_piece():
-    assert not is_in_pieces(neighbors_of(np.random.default_rng(0).normal(size=(500, 8))), 1)
+    assert not has_more_pieces(neighbors_of(np.random.default_rng(0).normal(size=(500, 8))), 1)
 
 
 def test_the_order_of_rows_and_the_row_itself_change_nothing():
@@ -57,13 +92,15 @@ def test_the_order_of_rows_and_the_row_itself_change_nothing():
     order = np.random.default_rng(0).permutation(len(X))
     for n in (6, 12, 18, 24, 48):
         found = neighbors_of(X)
-        assert is_in_pieces(found, n) == is_in_pieces(neighbors_of(X[order]), n) == is_in_pieces(found[:, 1:], n)
+        assert (
+            has_more_pieces(found, n) == has_more_pieces(neighbors_of(X[order]), n) == has_more_pieces(found[:, 1:], n)
+        )
 
 
 @pytest.mark.parametrize("n_pieces", [9, 10, 11, 300])
 def test_no_more_pieces_than_rows(n_pieces):
     everyone = np.tile(np.arange(10), (10, 1))
-    assert not is_in_pieces(everyone, n_pieces)
+    assert not has_more_pieces(everyone, n_pieces)
 
 
 @pytest.mark.parametrize("engine", ["umap-learn", "torch"])
@@ -72,7 +109,7 @@ def test_windows_of_series_need_more_neighbors(engine):
     reducer = UMAPReducer(engine=engine, rows_per_cluster=600, device="cpu", random_state=0)
     found = reducer._more_neighbors(X, 2)
     assert found in (24, 48, 96)
-    assert not is_in_pieces(neighbors_of(X, found), 6) and is_in_pieces(neighbors_of(X, found // 2), 6)
+    assert not has_more_pieces(neighbors_of(X, found), 6) and has_more_pieces(neighbors_of(X, found // 2), 6)
     assert reducer._more_neighbors(np.repeat(X, 2, axis=0), 2) == found  # equal rows are one
 
 
@@ -80,6 +117,18 @@ def test_engines_find_the_same_neighbors():
     X = windows(4, 30)[0].astype(np.float32)
     of_torch = _umap_torch.neighbors_of(_umap_torch.Space(X, 12, 0), torch.device("cpu"))
     np.testing.assert_array_equal(np.sort(of_torch), np.sort(neighbors_of(X)))
+
+
+@pytest.mark.parametrize("rows_per_cluster, most", [(8, None), (31, None), (32, 24), (64, 48)])
+def test_rows_per_cluster_of_ones_own_are_kept_to(rows_per_cluster, most):
+    X, _ = make_blobs([60] * 8, n_features=8, centers=1000 * np.eye(8), random_state=0)
+    assert UMAPReducer(rows_per_cluster=rows_per_cluster)._more_neighbors(X, 2) == most
+
+
+def test_more_clusters_than_were_tried_are_left_alone():
+    X, _ = make_blobs([60] * 160, n_features=8, center_box=(-1000, 1000), random_state=0)
+    few, many = (UMAPReducer(rows_per_cluster=len(X) / n)._more_neighbors(X, n) for n in (50, 51))
+    assert few == 96 and many is None
 
 
 def test_blobs_need_no_more_neighbors():
@@ -102,7 +151,7 @@ def test_neighbors_end_at_96_and_at_three_quarters_of_a_cluster(n_rows, most):
 class ByNeighbors(PCA):
     """A reducer that tells nothing, other blobs in each space, unless it has 40 neighbours."""
 
-    asked = 0
+    asked = 0  # of all such classes
 
     def __init__(self, n_neighbors="auto", n_components=2, random_state=None):
         self.n_neighbors = n_neighbors
@@ -114,7 +163,7 @@ class ByNeighbors(PCA):
         return make_blobs(len(X), centers=3, random_state=self.random_state)[0]
 
     def _more_neighbors(self, X, n_clusters):
-        type(self).asked += 1
+        ByNeighbors.asked += 1
         assert X.shape[0] == N_ROWS and n_clusters == 3
         return 40
 
@@ -177,25 +226,25 @@ def test_latents_that_umap_hides_are_not_looked_at_again(blobs, monkeypatch):
 
 
 def test_a_fit_that_agrees_is_left_alone(blobs, monkeypatch):
-    monkeypatch.setattr(AllAgree, "asked", 0)
+    monkeypatch.setattr(ByNeighbors, "asked", 0)
     assert numbers(fit(blobs[0], AllAgree())) == {None}
-    assert AllAgree.asked == 0
+    assert ByNeighbors.asked == 0
 
 
 def test_neighbors_that_lose_the_number_of_clusters_are_not_taken(blobs, monkeypatch):
-    monkeypatch.setattr(NoneToBeFound, "asked", 0)
+    monkeypatch.setattr(ByNeighbors, "asked", 0)
     model = fit(blobs[0], NoneToBeFound())
     assert numbers(model) == {None} and model.n_clusters_ == 3
-    assert NoneToBeFound.asked == 1
+    assert ByNeighbors.asked == 1
 
 
 def test_a_class_that_changes_a_reducer_is_asked_by_its_own_method_alone(blobs, monkeypatch):
     monkeypatch.setattr(ByNeighbors, "asked", 0)
-    fit(blobs[0], Child())
+    assert numbers(fit(blobs[0], Child())) == {None}
     assert ByNeighbors.asked == 0
 
 
-def test_the_neighbors_are_kept_in_a_checkpoint(tmp_path):
+def test_the_neighbors_are_kept_in_a_checkpoint(tmp_path, monkeypatch):
     def stop(history):
         return True
 
@@ -203,8 +252,26 @@ def test_the_neighbors_are_kept_in_a_checkpoint(tmp_path):
     settings = {"tol": 0, "checkpoint": tmp_path}
     stopped = SPCClustering(3, reducer=ByNeighbors(), **SHORT, **settings).fit(X, monitor=stop)
     assert len(stopped.history_) == 1 and numbers(stopped) == {40}
+    monkeypatch.setattr(ByNeighbors, "asked", 0)
     resumed = SPCClustering(3, reducer=ByNeighbors(), **SHORT, **settings).fit(X)
     assert numbers(resumed) == {40} and len(resumed.history_) > 1
+    assert ByNeighbors.asked == 0
+
+
+def test_a_member_that_diverged_is_no_disagreement():
+    """Five spaces, all alike, of which one is not there: nothing is asked."""
+    labels = np.arange(30) % 3
+    labelled = Labelled(0, None, {space: labels for space in (0, 1, 3, 4)}, {})
+    assert relabel_by_more_neighbors(labelled, None, 3, None, 0, {2}) == (None, labelled)
+
+
+def test_a_fit_that_lost_its_number_asks_too(blobs, monkeypatch):
+    """Where HDBSCAN finds no such number k-means stands in; with more neighbours it finds none either."""
+    monkeypatch.setattr(HDBSCANCut, "fit_predict", lambda self, X, y=None: np.full(len(X), NOISE))
+    monkeypatch.setattr(ByNeighbors, "asked", 0)
+    model = fit(blobs[0], ByNeighbors(), clusterer="auto")
+    assert {row["clusterer"] for row in model.history_} == {"KMeans"}
+    assert numbers(model) == {None} and ByNeighbors.asked == 1
 
 
 class Chance(ClusterMixin, BaseEstimator):

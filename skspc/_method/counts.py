@@ -51,6 +51,8 @@ def embed_spaces(latents, n_clusters, settings, seed, diverged):
 def figures_of_count(latents, landmarks, embeddings, n_clusters, settings, seed, diverged, n_splits):
     """Label spaces that are reduced already as the first clustering of a fit does, and tell how it went.
 
+    But for the neighbours: these are the reducer's own, where a fit may take more.
+
     What is told of the spaces is of the landmarks, where there are such, which alone are reduced.
     """
     labelling_seed, seen = derive_seed(seed, LABELLING, 0), landmarks_alone(latents, landmarks)

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import asdict, replace
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -25,11 +26,11 @@ from .labelling import (
 from .landmarks import draw_landmarks, landmarks_alone, spread_labels
 from .objectives import Heads, PseudoLabels, Reconstruction
 from .parts import AUTO, starts_of
-from .progress import Progress, RoundsResult, Stopwatch
+from .progress import Progress, RoundSettings, RoundsResult, Stopwatch
 from .pseudo_labels import draw_samples, pseudo_labels, reconstructed_rows
 
-# Mean agreement of the first clustering, from which on its neighbours are left as they are: pendigits have .96, which
-# lose by more, and HAR .66 to .72, which gain.
+# Mean agreement of the first clustering, from which on its neighbours are left as they are: pendigits (.96) lose by
+# more of them, and HAR (.66 to .87) gains.
 _SURE = 0.9
 
 
@@ -119,7 +120,7 @@ def _cluster(X, ensemble, progress, settings, prior):
     # labellings are compared.
     landmarks = draw_landmarks(latents.shape[1], settings.max_landmarks, derive_seed(ensemble.seed, LANDMARKS, index))
     seed, seen = derive_seed(ensemble.seed, LABELLING, index), landmarks_alone(latents, landmarks)
-    progress, settings, found, spaces = _label(seen, progress, settings, seed, diverged, prior)
+    progress, (_, settings, found, spaces) = _label(seen, progress, settings, seed, diverged, prior)
     n_clusters = progress.n_clusters
     if landmarks is not None:
         spaces = latent_spaces(latents, settings.concatenate, diverged)
@@ -150,28 +151,35 @@ def _cluster(X, ensemble, progress, settings, prior):
     return progress
 
 
+class Labelled(NamedTuple):
+    """One clustering: the rule's index, the settings with it, labels (N,) by space, and what of each was labelled."""
+
+    rule: int
+    settings: RoundSettings
+    found: dict
+    spaces: dict
+
+
 def _label(latents, progress, settings, seed, diverged, prior):
     """Label the spaces of latents (K, N, m); at the first clustering, settle what all of them will have in common.
 
-    Returned are the progress with the number of clusters, the rule and the neighbours, the settings with these, the
-    labels (N,) by space, and what was labelled.
+    Returned are the progress with the number of clusters, the rule and the neighbours, and what was `Labelled`.
     """
     settings, starts = settings.with_neighbors(progress.n_neighbors).by_rule(progress.rule), progress.layouts
     found, embeddings = cluster_spaces(latents, progress.n_clusters, settings, seed, diverged, starts=starts)
     if progress.history:
-        return progress, settings, found, embeddings
-    if progress.n_clusters != AUTO and not has_exact(found.values(), progress.n_clusters):
-        by_k_means = label_by_k_means(latents, embeddings, progress.n_clusters, settings, seed, diverged)
-        if by_k_means is not None:
-            rule, *labelled = by_k_means
-            return replace(progress, rule=rule), *labelled
-    n_clusters = settle_n_clusters(list(found.values()), progress.n_clusters)
-    if n_clusters < prior.n_known:
-        n_clusters = prior.n_known
-        found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged, embeddings)
-    chosen = relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged)
-    n_neighbors, rule, *labelled = relabel_by_more_neighbors(chosen, latents, n_clusters, settings, seed, diverged)
-    return replace(progress, n_clusters=n_clusters, rule=rule, n_neighbors=n_neighbors), *labelled
+        return progress, Labelled(progress.rule, settings, found, embeddings)
+    n_clusters, labelled = progress.n_clusters, None
+    if n_clusters != AUTO and not has_exact(found.values(), n_clusters):
+        labelled = label_by_k_means(latents, embeddings, n_clusters, settings, seed, diverged)
+    if labelled is None:
+        n_clusters = settle_n_clusters(list(found.values()), n_clusters)
+        if n_clusters < prior.n_known:
+            n_clusters = prior.n_known
+            found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged, embeddings)
+        labelled = relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged)
+    n_neighbors, labelled = relabel_by_more_neighbors(labelled, latents, n_clusters, settings, seed, diverged)
+    return replace(progress, n_clusters=n_clusters, rule=labelled.rule, n_neighbors=n_neighbors), labelled
 
 
 def label_by_k_means(latents, embeddings, n_clusters, settings, seed, diverged):
@@ -179,48 +187,44 @@ def label_by_k_means(latents, embeddings, n_clusters, settings, seed, diverged):
     if len(settings.other_rules) < ON_EMBEDDINGS:
         return None
     labelled = label_by(ON_EMBEDDINGS, latents, embeddings, n_clusters, settings, seed, diverged)
-    _, _, found, _ = labelled
-    return labelled if has_exact(found.values(), n_clusters) else None
+    return labelled if has_exact(labelled.found.values(), n_clusters) else None
 
 
 def relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged):
     """Choose among the rules, and label anew where it is not the first, by which labels were ``found``."""
     if not settings.other_rules:
-        return 0, settings, found, embeddings
+        return Labelled(0, settings, found, embeddings)
     rule = choose_rule(latents, embeddings, found, 1 + len(settings.other_rules), n_clusters, seed)
     if rule == 0:
-        return rule, settings, found, embeddings
+        return Labelled(rule, settings, found, embeddings)
     return label_by(rule, latents, embeddings, n_clusters, settings, seed, diverged)
 
 
 def label_by(rule, latents, embeddings, n_clusters, settings, seed, diverged):
-    """Label by one of the rules, with the embeddings that there are.
-
-    Returned are its index, the settings with it, the labels (N,) by space, and what of each space was labelled.
-    """
+    """Label by one of the rules, with the embeddings that there are."""
     settings = settings.by_rule(rule)
     reduced = None if settings.reducer is None else embeddings
-    return rule, settings, *cluster_spaces(latents, n_clusters, settings, seed, diverged, reduced)
+    return Labelled(rule, settings, *cluster_spaces(latents, n_clusters, settings, seed, diverged, reduced))
 
 
-def relabel_by_more_neighbors(chosen, latents, n_clusters, settings, seed, diverged):
+def relabel_by_more_neighbors(labelled, latents, n_clusters, settings, seed, diverged):
     """Reduce and label anew where labellings disagree and the reducer needs more neighbours.
 
-    ``chosen`` is what `label_by` returns; it is kept where there would be no such number of clusters. Returned are the
-    neighbours, None where they are the reducer's own, and then what `label_by` returns.
+    What was `Labelled` is kept where fewer spaces would have so many clusters. Returned are the neighbours, None where
+    they are the reducer's own, and what is labelled then.
     """
-    _, of_chosen, found, _ = chosen
-    labellings = keep_exact(found, n_clusters, len(found))
-    if not labellings.spaces or mean_agreement(find_consensus(labellings.kept, n_clusters), labellings) >= _SURE:
-        return None, *chosen
-    n_neighbors = more_neighbors(latents, n_clusters, of_chosen, seed, diverged)
+    exact = [labels for labels in labelled.found.values() if labels.max() + 1 == n_clusters]
+    if not exact or find_consensus(np.stack(exact), n_clusters).votes.mean() >= _SURE * len(labelled.found):
+        return None, labelled
+    n_neighbors = more_neighbors(latents, n_clusters, labelled.settings, seed, diverged)
     if n_neighbors is None:
-        return None, *chosen
+        return None, labelled
     settings = settings.with_neighbors(n_neighbors)
     found, embeddings = cluster_spaces(latents, n_clusters, settings, seed, diverged)
-    if not has_exact(found.values(), n_clusters):
-        return None, *chosen
-    return n_neighbors, *relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged)
+    if sum(labels.max() + 1 == n_clusters for labels in found.values()) < len(exact):
+        return None, labelled
+    labelled = relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged)
+    return None if labelled.settings.reducer is None else n_neighbors, labelled
 
 
 def without_vote(latents, diverged):
@@ -301,14 +305,16 @@ def _history_row(index, consensus, labellings, change, settings, losses, seconds
     """One row of the history; labellings left out count as disagreeing in its statistic."""
     n_rows = labellings.kept.shape[1]
     n_agreed = 0
+    mean_agreement = 0.0  # those left out count as disagreeing
     if consensus is not None:
         n_agreed = int(select_agreed(consensus.votes, labellings.n_tried, settings.min_agreement).sum())
+        mean_agreement = float(consensus.votes.mean() / labellings.n_tried)
     return {
         "round": index,
         "n_rows": n_rows,
         "n_agreed": n_agreed,
         "agreed_share": n_agreed / n_rows,
-        "mean_agreement": 0.0 if consensus is None else mean_agreement(consensus, labellings),
+        "mean_agreement": mean_agreement,
         "label_change": change,
         "n_labellings": len(labellings.spaces),
         "left_out": labellings.left_out,
@@ -320,11 +326,6 @@ def _history_row(index, consensus, labellings, change, settings, losses, seconds
         "seconds": seconds,
         "training": asdict(settings.training if index else settings.pretraining),
     }
-
-
-def mean_agreement(consensus, labellings):
-    """Share of the labellings tried, those left out too, that gave a row its label in the vote: mean over rows."""
-    return float(consensus.votes.mean() / labellings.n_tried)
 
 
 def _consensus_shares(consensus, labellings):

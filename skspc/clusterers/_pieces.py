@@ -1,21 +1,20 @@
 """In how many pieces a graph of neighbours is: parts that are hardly joined count as well as parts that are not."""
 
 import math
-import warnings
 
 import numpy as np
 from scipy.sparse import csr_array, dia_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, eigsh
 
-APART = 0.09  # eigenvalue of the normalised Laplacian: below, two pieces are all but apart
+_APART = 0.09  # eigenvalue of the normalised Laplacian: below, two pieces are all but apart (docs/clusterers.md)
 _DENSE_ROWS = 300  # up to here, all eigenvalues cost nothing
-_TOLERANCE = 1e-3
+_MOST_ITERATIONS = 300
 
 
-def is_in_pieces(neighbors, n_pieces):
+def has_more_pieces(neighbors, n_pieces):
     """Whether the graph of rows with their neighbours (N, k) is in more than so many pieces."""
-    return eigenvalue_after(neighbors, n_pieces) < APART
+    return eigenvalue_after(neighbors, n_pieces) < _APART
 
 
 def eigenvalue_after(neighbors, n_pieces):
@@ -23,8 +22,8 @@ def eigenvalue_after(neighbors, n_pieces):
 
     Of the graph's normalised Laplacian there is an eigenvalue 0 for each connected component, and a small one for each
     part that few edges join to the others (von Luxburg 2007, "A tutorial on spectral clustering", sections 3.2 and
-    7.1): it is the next one in ascending order. It is infinite where rows are too few, or it was not found. A row may
-    be among its own neighbours.
+    7.1): it is the next one in ascending order. A cloud that is long, or has many rows in few dimensions, has small
+    ones too. It is infinite where rows are too few, or it was not found. A row may be among its own neighbours.
     """
     n_rows = len(neighbors)
     if n_rows <= n_pieces + 1:
@@ -36,6 +35,7 @@ def eigenvalue_after(neighbors, n_pieces):
     edges.eliminate_zeros()
     if connected_components(edges, directed=False)[0] > n_pieces:
         return 0.0
+    edges.setdiag(edges.sum(axis=1) == 0)  # a row without neighbours is a piece
     scale = dia_array((1 / np.sqrt(edges.sum(axis=1))[None], [0]), shape=edges.shape)
     largest = _largest_eigenvalues((scale @ edges @ scale).tocsr(), n_pieces + 1)
     return math.inf if largest is None else max(0.0, 1 - float(largest[0]))
@@ -47,8 +47,8 @@ def _largest_eigenvalues(matrix, n):
         return np.linalg.eigvalsh(matrix.toarray())[-n:]
     start = np.random.default_rng(0).normal(size=matrix.shape[0])  # ARPACK's own would be another in each call
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            return np.sort(eigsh(matrix, k=n, which="LA", tol=_TOLERANCE, v0=start, return_eigenvectors=False))
+        # To the last digit: with a tolerance it ends before it has seen all copies of an eigenvalue.
+        found = eigsh(matrix, k=n, which="LA", tol=0, v0=start, maxiter=_MOST_ITERATIONS, return_eigenvectors=False)
     except ArpackError:
         return None
+    return np.sort(found)

@@ -16,7 +16,7 @@ from .._runtime.arrays import distinct_rows
 from .._runtime.devices import resolve_device
 from .._runtime.seeding import draw_seed
 from . import _umap_learn, _umap_torch
-from ._pieces import is_in_pieces
+from ._pieces import has_more_pieces
 
 if TYPE_CHECKING:
     import torch
@@ -30,8 +30,9 @@ N_EPOCHS_ON = 50  # from an embedding: as good in rounds (docs/rounds.md)
 MIN_NEIGHBORS, MAX_NEIGHBORS = 12, 30
 NEIGHBORS_PER_ROW = 30 / 70_000
 _SHARE_OF_CLUSTER, _FEWEST_NEIGHBORS = 0.75, 4
+PIECES_OF_CLUSTER = 3  # that a graph of neighbours may be in for each cluster (docs/clusterers.md)
 _MOST_NEIGHBORS = 96  # to which they are doubled
-_PIECES_OF_CLUSTER = 3  # that a graph of neighbours may be in for each cluster (docs/clusterers.md)
+_MOST_CLUSTERS = 50  # whose pieces are counted: the time goes by their square
 _MIN_ROWS = 8  # below, a neighbour graph of the rows is all but complete
 
 
@@ -44,8 +45,8 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         "auto" is 30 for 70 000 rows, in proportion elsewhere (the paper's rule), but at least 12: below, clusters
         fall apart. It is at most three quarters of ``rows_per_cluster``, where that is told, and 4 or more: small
         clusters have no more neighbours. Never more than the rows allow. In `SPCClustering`, where the labellings of
-        the first clustering disagree, it is doubled, up to 96, while the neighbours make a graph of many more pieces
-        than there are clusters, as those of overlapping windows of a series do.
+        the first clustering disagree, 12 are doubled, up to 96, while the neighbours make a graph of many more pieces
+        than there are clusters (50 at most), as those of overlapping windows of a series do.
     n_components : int, default=2
         Dimensions of the embedding.
     min_dist : float, default=0.0
@@ -172,7 +173,7 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         if len(X) < _MIN_ROWS:
             n_components = min(self.n_components, *X.shape)
             return cast(Embedding, PCA(n_components, svd_solver="full").fit_transform(X))
-        space = self._as_space(X, start)
+        device, space = resolve_device(self.device), self._as_space(X, start)
         settings = {
             "n_neighbors": space.n_neighbors,
             "n_components": self.n_components,
@@ -181,13 +182,12 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
             "seed": space.seed,
             "start": space.start,
         }
-        if self._is_by_torch:
-            return cast(Embedding, _umap_torch.embed(space.X, **settings, device=resolve_device(self.device)))
+        if self._is_by_torch(device):
+            return cast(Embedding, _umap_torch.embed(space.X, **settings, device=device))
         return cast(Embedding, _umap_learn.embed(space.X, **settings))
 
-    @property
-    def _is_by_torch(self) -> bool:
-        return self.engine == "torch" or (self.engine == "auto" and resolve_device(self.device).type == "cuda")
+    def _is_by_torch(self, device: torch.device) -> bool:
+        return self.engine == "torch" or (self.engine == "auto" and device.type == "cuda")
 
     def _as_space(self, X: NDArray[Any], start: Embedding | None) -> _umap_torch.Space:
         """Distinct rows, 8 or more, as the engines take them."""
@@ -198,28 +198,34 @@ class UMAPReducer(TransformerMixin, BaseEstimator):
         return _umap_torch.Space(rows, min(n_neighbors, len(X) - 1), draw_seed(self.random_state), start)
 
     def _more_neighbors(self, X: NDArray[Any], n_clusters: int) -> int | None:
-        """Neighbours that join the rows of X into few enough pieces, where the number of "auto" does not; else None.
+        """Neighbours that join the rows of X into few enough pieces, where the 12 of "auto" do not; else None.
 
-        Pieces are few at three times the clusters (`is_in_pieces`). Where even the most leave more, they are taken.
+        Pieces are few at three times the clusters (`eigenvalue_after`). Where even the most leave more, they are taken.
+        More than 12, of many rows, and those of more than 50 clusters are left alone: neither was tried.
         """
-        if self.n_neighbors != "auto":
-            return None
         rows = np.asarray(X)[distinct_rows(np.asarray(X))[0]]
-        n_neighbors = at_first = default_n_neighbors(len(rows), self.rows_per_cluster)
-        most = min(_MOST_NEIGHBORS, _SHARE_OF_CLUSTER * len(rows) / n_clusters)
-        space = self._as_space(rows, None)
-        while 2 * n_neighbors <= most and is_in_pieces(
-            self._neighbors_of(space._replace(n_neighbors=n_neighbors)), _PIECES_OF_CLUSTER * n_clusters
-        ):
+        rows_per_cluster = self.rows_per_cluster or len(rows) / n_clusters
+        most = min(_MOST_NEIGHBORS, _SHARE_OF_CLUSTER * rows_per_cluster)
+        space, limit = self._as_space(rows, None), PIECES_OF_CLUSTER * n_clusters
+        n_neighbors = MIN_NEIGHBORS
+        if self.n_neighbors != "auto" or space.n_neighbors != n_neighbors or n_clusters > _MOST_CLUSTERS:
+            return None
+        if 2 * n_neighbors > most or not has_more_pieces(self._neighbors_of(space), limit):
+            return None
+        nearest = self._neighbors_of(space._replace(n_neighbors=int(min(most, len(rows) - 1))))
+        n_neighbors *= 2
+        while 2 * n_neighbors <= most and has_more_pieces(nearest[:, :n_neighbors], limit):
             n_neighbors *= 2
-        return None if n_neighbors == at_first else n_neighbors
+        return n_neighbors
 
     def _neighbors_of(self, space: _umap_torch.Space) -> NDArray[np.integer[Any]]:
-        """The nearest neighbours that the engine would find, each row among its own: indices (N, n_neighbors)."""
-        if self._is_by_torch:
-            found = _umap_torch.neighbors_of(space, resolve_device(self.device))
-        else:
-            found = _umap_learn.neighbors_of(space.X, space.n_neighbors, space.seed)
+        """The nearest neighbours that the engine would find, each row the first of its own: (N, n_neighbors)."""
+        device = resolve_device(self.device)
+        found = (
+            _umap_torch.neighbors_of(space, device)
+            if self._is_by_torch(device)
+            else _umap_learn.neighbors_of(space.X, space.n_neighbors, space.seed)
+        )
         return cast("NDArray[np.integer[Any]]", found)
 
     @staticmethod

@@ -143,11 +143,20 @@ def make_graph(space, n_components, n_epochs, device):
 
 
 def neighbors_of(space, device):
-    """Nearest neighbours of a space's rows as `make_graph` finds them: indices (N, n_neighbors) in numpy."""
+    """Nearest neighbours of a space's rows as `make_graph` finds them: indices (N, n_neighbors) in numpy.
+
+    Where the device lacks memory, the CPU finds them.
+    """
     device = inference_device(device)
-    rows = torch.as_tensor(np.asarray(space.X, dtype=np.float64), device=device)
-    with alone_on(device):
-        return to_numpy(nearest_neighbors(rows, space.n_neighbors, space.seed)[0])
+    try:
+        rows = torch.as_tensor(np.asarray(space.X, dtype=np.float64), device=device)
+        with alone_on(device):
+            return to_numpy(nearest_neighbors(rows, space.n_neighbors, space.seed)[0])
+    except RuntimeError as error:
+        if device.type == "cpu" or not is_out_of_memory(error):
+            raise
+    release_memory(device)
+    return neighbors_of(space, torch.device("cpu"))
 
 
 def nearest_neighbors(X, n_neighbors, seed):
