@@ -37,8 +37,9 @@ NOTES = {
     "main": """\
 Accuracy and NMI in percent, of the labels that the fit chose without the classes: mean over the seeds named, with the
 standard deviation of a run in brackets. Seconds are those of the whole fit in a new process, imports left out; MiB is
-that process's peak resident memory. A "+" behind a commit means changes that were not committed. The fit of
-all of MNIST was cut off after pretraining, which took 9207 s beside other work; its seconds are those of the rest. UMAP
+that process's peak resident memory. A "+" behind a commit means changes that were not committed. Both fits
+of all of MNIST go on from one pretrained ensemble, which took 9207 s beside other work; their seconds are those of the
+rest, the later ones beside other work too. UMAP
 + HDBSCAN and EVoC are not told the number of clusters, unless the row says so; their noise is wrong in the accuracy and
 one more cluster in the NMI. Peers get the pixels or features that SPC gets. The paper's SPC and SPC-GMM have K = 15.
 
