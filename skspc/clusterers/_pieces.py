@@ -29,16 +29,20 @@ def eigenvalue_after(neighbors, n_pieces):
     if n_rows <= n_pieces + 1:
         return math.inf
     heads, tails = np.repeat(np.arange(n_rows), neighbors.shape[1]), neighbors.ravel()
-    edges = csr_array((np.ones(len(heads)), (heads, tails)), shape=(n_rows, n_rows))
+    others = heads != tails
+    edges = csr_array((np.ones(others.sum()), (heads[others], tails[others])), shape=(n_rows, n_rows))
     edges = ((edges + edges.T) > 0).astype(np.float64)
-    edges.setdiag(0)
-    edges.eliminate_zeros()
     if connected_components(edges, directed=False)[0] > n_pieces:
         return 0.0
-    edges.setdiag(edges.sum(axis=1) == 0)  # a row without neighbours is a piece
-    scale = dia_array((1 / np.sqrt(edges.sum(axis=1))[None], [0]), shape=edges.shape)
+    degrees = np.asarray(edges.sum(axis=1)).ravel()
+    edges = edges + _diagonal(degrees == 0)  # a row without neighbours is a piece
+    scale = _diagonal(1 / np.sqrt(np.maximum(degrees, 1)))
     largest = _largest_eigenvalues((scale @ edges @ scale).tocsr(), n_pieces + 1)
     return math.inf if largest is None else max(0.0, 1 - float(largest[0]))
+
+
+def _diagonal(values):
+    return dia_array((values[None].astype(np.float64), [0]), shape=(len(values), len(values)))
 
 
 def _largest_eigenvalues(matrix, n):
