@@ -304,17 +304,14 @@ def _finish(X, ensemble, progress, settings, prior):
 def _history_row(index, consensus, labellings, change, settings, losses, seconds, n_neighbors=None):
     """One row of the history; labellings left out count as disagreeing in its statistic."""
     n_rows = labellings.kept.shape[1]
-    n_agreed = 0
-    mean_agreement = 0.0  # those left out count as disagreeing
-    if consensus is not None:
-        n_agreed = int(select_agreed(consensus.votes, labellings.n_tried, settings.min_agreement).sum())
-        mean_agreement = float(consensus.votes.mean() / labellings.n_tried)
+    votes = np.zeros(n_rows, dtype=np.int64) if consensus is None else consensus.votes
+    n_agreed = int(select_agreed(votes, labellings.n_tried, settings.min_agreement).sum())
     return {
         "round": index,
         "n_rows": n_rows,
         "n_agreed": n_agreed,
         "agreed_share": n_agreed / n_rows,
-        "mean_agreement": mean_agreement,
+        "mean_agreement": float(votes.mean() / labellings.n_tried),
         "label_change": change,
         "n_labellings": len(labellings.spaces),
         "left_out": labellings.left_out,
