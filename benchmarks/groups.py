@@ -32,11 +32,11 @@ WAYS = {  # width of the layers, members in a group; None is the shipped number
 }
 
 
-def make_step(X, batch_size, width, size):
+def make_step(X, batch_size, width, n_together):
     """A function that trains an ensemble of this way for so many epochs."""
     network, device = MLPNetwork(hidden=(width, width)), torch.device("cpu")
-    size = size or members_per_cpu_group(N_MEMBERS, X.shape[1:], batch_size, torch.get_num_threads())
-    members = [range(first, min(first + size, N_MEMBERS)) for first in range(0, N_MEMBERS, size)]
+    n_together = n_together or members_per_cpu_group(N_MEMBERS, X.shape[1:], batch_size, torch.get_num_threads())
+    members = [range(first, min(first + n_together, N_MEMBERS)) for first in range(0, N_MEMBERS, n_together)]
     groups = [MemberGroup(network, X.shape[1:], 0, those, device, None, torch.float32) for those in members]
     ensemble = Ensemble.of_groups(groups)
     return lambda n_epochs: ensemble.train(Reconstruction(X), TrainingPlan(n_epochs, batch_size, 1e-3))
