@@ -93,6 +93,23 @@ def test_embeddings_pay_where_either_way_to_label_them_does():
     assert not reducer_pays(latents, [right] * N_MEMBERS, [shifted, too_many], 3)
 
 
+@pytest.mark.parametrize("n_strays, shift, pays", [(3, 20, True), (3, 33, False), (20, 33, True)])
+def test_neighbours_that_embeddings_keep_together_count_little_where_members_do_not_agree(n_strays, shift, pays):
+    """As short texts: each member's embeddings have three whole clusters, and another member's are others.
+
+    The latents' clusters are alike for all, but a few rows stray: each tears its neighbours, .02 of all pairs by three.
+    """
+    labels = labels_with(EVEN)
+    strays = np.isin(np.arange(N_ROWS), np.linspace(20, N_ROWS - 20, n_strays).astype(int))
+    by_latents = np.where(strays, (labels + 1) % 3, labels)
+    shifted = [np.roll(labels, shift * i) for i in range(N_MEMBERS)]
+    neighbors = [nearest_rows(ON_A_LINE)] * N_MEMBERS
+    agreement, together = agreement_and_neighbors(shifted, neighbors, 3)
+    assert agreement == pytest.approx(1 - 2 * shift / N_ROWS)  # two thirds for as many rows at each of three borders
+    assert 0.01 < together - agreement_and_neighbors([by_latents] * N_MEMBERS, neighbors, 3)[1] < 0.2
+    assert reducer_pays([ON_A_LINE] * N_MEMBERS, [by_latents] * N_MEMBERS, [shifted, shifted], 3) == pays
+
+
 def test_noise_keeps_no_neighbours_together():
     neighbors = [nearest_rows(ON_A_LINE)] * N_MEMBERS
     labels = labels_with(EVEN)
