@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import reproduce
 from conftest import DATA
-from reproduction import data, machine, packaged, paper, report, results, runs, worker
+from reproduction import data, debian, machine, packaged, paper, report, results, runs, worker
 from reproduction.methods import METHODS, MODULE_OF, OF_CLUSTPY, SPC, TABLES, configure, is_configured_as
 from reproduction.runs import Run, expected_seconds, make_runs, plan
 
@@ -737,6 +737,41 @@ def test_tables_of_packages_are_read(monkeypatch, tmp_path):
     rows, classes = packaged.stored("penguins")
     np.testing.assert_allclose(rows, [[-1] * 4, [1] * 4])
     np.testing.assert_array_equal(classes, [1, 0])
+
+
+@pytest.mark.parametrize("name", list(debian.N_ROWS))
+def test_data_sets_of_debian_are_whole(name):
+    try:
+        found = data.load.__wrapped__(name)
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    if name not in debian.SECTIONS:  # others are those of the release that is installed
+        assert found.rows.shape[0] == data.N_ROWS[name]
+    assert len(found.rows) == len(found.classes) and np.isfinite(found.rows).all()
+
+
+def test_descriptions_of_packages_are_of_one_section_and_said_once():
+    packages = [("a", "games", "A game"), ("b", "math", "Sums"), ("c", "math", "Both"), ("d", "games", "Both")]
+    packages += [("b-doc", "math", "Manual"), ("e", "net", "A web"), ("f", "math", "Sums")]
+    told = "\n\n".join(
+        f"Package: {name}\nSection: {section}\nDescription-en: {text}\n more" for name, section, text in packages
+    )
+    texts, sections = debian.read_descriptions(f"{told}\n\nPackage: g\nSection: games\n", ["games", "math"])
+    assert list(zip(texts, sections, strict=True)) == [("A game", "games"), ("Sums", "math")]
+
+
+def test_symbols_are_columns_of_their_own():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"leaf": ["0", None, "1"], "stem": ["y", "y", "n"]})
+    np.testing.assert_array_equal(debian.symbols(frame), [[1, 0, 0, 0, 1], [0, 0, 1, 0, 1], [0, 1, 0, 1, 0]])
+
+
+@pytest.mark.parametrize("name", ["descriptions", "dna"])
+def test_debians_sets_tell_what_to_install(name, monkeypatch, tmp_path):
+    monkeypatch.setattr(debian, "MLBENCH", tmp_path)
+    monkeypatch.setattr(debian.shutil, "which", lambda program: None)
+    with pytest.raises(FileNotFoundError, match="no apt-cache here|apt-get install r-cran-mlbench"):
+        debian.stored(name)
 
 
 def test_a_package_that_lacks_is_asked_for():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import packaged
+from . import debian, packaged
 
 N_FREQUENCIES = 32  # of 64: body movements are slower than 12.5 Hz
 N_COMPONENTS = 100
@@ -37,6 +37,16 @@ TITLES = {
     "italy_power": "Italian power demand",
     "gunpoint": "gun or point",
     "osuleaf": "outlines of leaves",
+    "descriptions": "descriptions of packages",
+    "descriptions_2": "descriptions of packages, other sections",
+    "descriptions_3": "descriptions of packages, a third eight",
+    "dna": "DNA",
+    "soybean": "diseases of soybeans",
+    "votes": "votes of congress",
+    "letter": "letters by their moments",
+    "satellite": "pixels of a satellite",
+    "vehicle": "outlines of vehicles",
+    "vowel": "spoken vowels",
 }
 N_ROWS = {
     "digits": 1797,
@@ -50,6 +60,7 @@ N_ROWS = {
     "har_inertial": 10_299,
     "stackoverflow_titles": 20_000,
     **packaged.N_ROWS,
+    **debian.N_ROWS,
 }
 IMAGES = ("digits", "optdigits", "usps", "mnist", "fashion_mnist", "kmnist_test", "coil20")
 BY_LOADER = ("optdigits", "pendigits", "usps", "mnist", "fashion_mnist")  # of skspc.datasets
@@ -104,6 +115,8 @@ def _stored(name):
         return digits.images, digits.target.astype(np.int64)
     if name in packaged.N_ROWS:
         return packaged.stored(name)
+    if name in debian.N_ROWS:
+        return debian.stored(name)
     if name in BY_LOADER:
         from skspc import datasets
 
@@ -135,7 +148,7 @@ def make_rows(name, stored):
     """
     if name == "har_inertial":
         return signal_features(stored)
-    if name == "stackoverflow_titles":
+    if name == "stackoverflow_titles" or name in debian.SECTIONS:
         return text_features(stored)
     return stored.astype(np.float64) if name == "optdigits" else stored
 
