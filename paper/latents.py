@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from reproduction.data import load
+from reproduction.data import TITLES, load
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from skspc import SPCClustering
@@ -52,10 +52,10 @@ def unequal_part(rows, classes, sizes, seed):
 
 
 def name_of_data(text):
-    """A name of `NAMES`, with or without sizes of classes."""
-    if text.partition("@")[0] not in NAMES:
+    """The name of a data set, with or without sizes of classes."""
+    if text.partition("@")[0] not in TITLES:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is none of {', '.join(NAMES)}, nor one of these with @ and sizes or {ALL_ROWS!r}"
+            f"{text!r} is none of {', '.join(TITLES)}, nor one of these with @ and sizes or {ALL_ROWS!r}"
         )
     return text
 
