@@ -39,6 +39,16 @@ def far_blobs(*sizes, seed=0):
     return make_blobs(list(sizes), centers=centers, cluster_std=1.0, random_state=seed)
 
 
+@pytest.mark.parametrize("clusterer", [get_clusterer("gmm"), GaussianMixture(n_init=3)], ids=["gmm", "scikit-learn's"])
+def test_rows_on_a_line_do_not_end_a_mixture(clusterer):
+    """UMAP lays threads out as lines, in float32: the covariance of one had no inverse there, and the fit was lost."""
+    rng = np.random.default_rng(0)
+    place = rng.uniform(-20, 20, 100)
+    blobs, _ = make_blobs([100, 100], centers=[[30.0, -10.0], [-30.0, -10.0]], random_state=0)
+    embedding = np.concatenate([np.c_[place, 0.7 * place + 5], blobs]).astype(np.float32)
+    np.testing.assert_array_equal(np.bincount(label_embedding(embedding, clusterer, 3, 0)), [100, 100, 100])
+
+
 # One labelling
 
 

@@ -79,7 +79,8 @@ def fit_umap_gmm(rows, task):
     mixture = GaussianMixture(task["n_clusters"], n_init=settings.pop("n_init"), random_state=task["seed"])
     start = time.perf_counter()
     reducer = umap.UMAP(random_state=task["seed"], n_jobs=1, **settings)
-    return on_cpu(mixture.fit_predict(reducer.fit_transform(flat(rows))), start)
+    embedding = reducer.fit_transform(flat(rows)).astype("float64")  # in float32 some covariances have no inverse
+    return on_cpu(mixture.fit_predict(embedding), start)
 
 
 def fit_umap_hdbscan(rows, task):

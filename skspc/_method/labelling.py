@@ -176,6 +176,8 @@ def label_embedding(embedding, clusterer, n_clusters, seed):
 
     It may lack either. Labels (N,) are 0, 1, ... without gaps; the clusterer's negative ones are ``NOISE``.
     """
+    # In float32 the covariance of rows on a line, as threads of UMAP are, may have no inverse, which ends a mixture.
+    embedding = np.asarray(embedding, dtype=np.float64)
     labels = np.asarray(copy_clusterer(clusterer, n_clusters, seed).fit_predict(embedding))
     if labels.shape != (len(embedding),) or not np.issubdtype(labels.dtype, np.number):
         raise ValueError(
