@@ -157,8 +157,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         ``n_clusters`` (or ``n_components``) and ``random_state`` set if it has them. See `skspc.clusterers`.
         "auto" is "hdbscan", or "kmeans" with fewer than 30 rows a cluster. It becomes "kmeans" on the latents
         themselves where the first clustering shows that members agree clearly more on that, and that the reducer's
-        embeddings keep no more neighbours together in the eyes of other members, as with short texts; "kmeans" on the
-        embeddings where members agree by it on more of the rows, by a twentieth of all, and its clusters are more
+        embeddings keep no more neighbours together in the eyes of other members, or not many more where members hardly
+        agree on them, as with short texts; "kmeans" on the embeddings where members agree by it on more of the rows, by a twentieth of all, and its clusters are more
         even and tear hardly more neighbours apart, or where HDBSCAN finds ``n_clusters`` in none; and
         "gmm" where that tears far fewer apart, as with clusters of unequal size. ``history_`` tells which it was.
     reducer : "umap", registered name, object with ``fit_transform``, or None, default="umap"
