@@ -158,9 +158,10 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         "auto" is "hdbscan", or "kmeans" with fewer than 30 rows a cluster. It becomes "kmeans" on the latents
         themselves where the first clustering shows that members agree clearly more on that, and that the reducer's
         embeddings keep no more neighbours together in the eyes of other members, or not many more where members hardly
-        agree on them, as with short texts; "kmeans" on the embeddings where members agree by it on more of the rows, by a twentieth of all, and its clusters are more
-        even and tear hardly more neighbours apart, or where HDBSCAN finds ``n_clusters`` in none; and
-        "gmm" where that tears far fewer apart, as with clusters of unequal size. ``history_`` tells which it was.
+        agree on them, as with short texts; "kmeans" on the embeddings where members agree by it on more of the rows, by
+        a twentieth of all, and its clusters are more even and tear hardly more neighbours apart, or where HDBSCAN finds
+        ``n_clusters`` in none; and "gmm" where that tears far fewer apart, as with clusters of unequal size.
+        ``history_`` tells which it was.
     reducer : "umap", registered name, object with ``fit_transform``, or None, default="umap"
         What reduces the latents for the clusterer; with None it sees the latents themselves. A copy is made for each
         labelling, with ``random_state`` set if it has one, ``device`` if that is "auto", and ``rows_per_cluster`` if
