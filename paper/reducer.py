@@ -5,11 +5,12 @@
 
 Latents are those that `latents.py` keeps, labellings those of `labelling.py`. Of HDBSCAN's cut and k-means on the
 embeddings, and of k-means on the latents: accuracy of the vote of all spaces, mean agreement of the members, and how
-often a row's neighbours in one member's latents are in its cluster of another member ("together"). The rows are
-appended to `reducer.jsonl` beside this script. Those there now are of a draft of it, with other layouts. Of its sets
-`latents.py` does not know: rows of 0 and 1 made of images ("bin_") or of a table's thirds ("disc_"), or drawn of so
-many latent classes and features ("lca_"); "emb_" are vectors by all-MiniLM-L6-v2; "debian" are the descriptions of the
-first ten sections, all 5767 of them, "letter" 10 000 rows.
+often a row's neighbours in one member's latents are in its cluster of another member ("together"); of labellings of all
+rows, where a fit looks at 5000. The rows are appended to `reducer.jsonl` beside this script. Those there now are of a
+draft of it. Of its sets `latents.py` does not know: rows of 0 and 1 made of images ("bin_") or of a table's thirds
+("disc_"), or drawn of so many latent classes and features ("lca_"); "emb_", vectors by all-MiniLM-L6-v2; "zoo",
+"glass", "pima" and "sonar", other tables of mlbench; "debian", descriptions of the first ten sections, all 5767; and
+"letter" with 10 000 rows.
 """
 
 import json
@@ -63,7 +64,10 @@ def print_table():
     print("| data, seed | agreement | together | accuracy of the vote | UMAP stays |\n| --- | --- | --- | --- | --- |")
     for line in RESULTS.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        cells = [", ".join(f"{row[way][key]}" for way in WAYS if row[way]) for key in ("agreement", "together", "acc")]
+        cells = [
+            ", ".join(f"{row[way][key]}" if row[way] else "-" for way in WAYS)
+            for key in ("agreement", "together", "acc")
+        ]
         print(f"| {row['name']}, {row['seed']} | {' | '.join(cells)} | {'yes' if row['pays'] else 'no'} |")
 
 

@@ -97,7 +97,7 @@ def test_embeddings_pay_where_either_way_to_label_them_does():
 def test_neighbours_that_embeddings_keep_together_count_little_where_members_do_not_agree(n_strays, shift, pays):
     """As short texts: each member's embeddings have three whole clusters, and another member's are others.
 
-    The latents' clusters are alike for all, but a few rows stray: each tears its neighbours, .02 of all pairs by three.
+    The latents' clusters are alike for all, but a few rows stray, and tear .013 of all pairs, or .12.
     """
     labels = labels_with(EVEN)
     strays = np.isin(np.arange(N_ROWS), np.linspace(20, N_ROWS - 20, n_strays).astype(int))
@@ -106,7 +106,8 @@ def test_neighbours_that_embeddings_keep_together_count_little_where_members_do_
     neighbors = [nearest_rows(ON_A_LINE)] * N_MEMBERS
     agreement, together = agreement_and_neighbors(shifted, neighbors, 3)
     assert agreement == pytest.approx(1 - 2 * shift / N_ROWS)  # two thirds for as many rows at each of three borders
-    assert 0.01 < together - agreement_and_neighbors([by_latents] * N_MEMBERS, neighbors, 3)[1] < 0.2
+    torn = together - agreement_and_neighbors([by_latents] * N_MEMBERS, neighbors, 3)[1]
+    assert torn == pytest.approx(0.0133 if n_strays == 3 else 0.121, abs=1e-3)
     assert reducer_pays([ON_A_LINE] * N_MEMBERS, [by_latents] * N_MEMBERS, [shifted, shifted], 3) == pays
 
 

@@ -431,3 +431,13 @@ def test_umap_of_spaces_at_once_is_that_of_each(monkeypatch):
     at_once = UMAPReducer._fit_transform_spaces(made, spaces, 1)
     for embedding, reducer, space in zip(at_once, made, spaces, strict=True):
         assert np.array_equal(embedding, reducer.fit_transform(space))
+
+
+def test_clusterers_get_float64():
+    class Halves:
+        def fit_predict(self, Z):
+            assert Z.dtype == np.float64
+            return np.arange(len(Z)) % 2
+
+    labels = label_embedding(np.zeros((6, 2), dtype=np.float32), Halves(), 2, 0)
+    np.testing.assert_array_equal(labels, [0, 1, 0, 1, 0, 1])

@@ -766,12 +766,22 @@ def test_symbols_are_columns_of_their_own():
     np.testing.assert_array_equal(debian.symbols(frame), [[1, 0, 0, 0, 1], [0, 0, 1, 0, 1], [0, 1, 0, 1, 0]])
 
 
-@pytest.mark.parametrize("name", ["descriptions", "dna"])
-def test_debians_sets_tell_what_to_install(name, monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    "name, remedy", [("descriptions", "no apt-cache here"), ("dna", "apt-get install r-cran-mlbench")]
+)
+def test_debians_sets_tell_what_to_install(name, remedy, monkeypatch, tmp_path):
     monkeypatch.setattr(debian, "MLBENCH", tmp_path)
     monkeypatch.setattr(debian.shutil, "which", lambda program: None)
-    with pytest.raises(FileNotFoundError, match="no apt-cache here|apt-get install r-cran-mlbench"):
+    with pytest.raises(FileNotFoundError, match=remedy):
         debian.stored(name)
+
+
+def test_a_system_without_debians_sections_is_told(monkeypatch):
+    told = SimpleNamespace(stdout="Package: a\nSection: universe/games\nDescription-en: A game\n")
+    monkeypatch.setattr(debian.shutil, "which", lambda program: program)
+    monkeypatch.setattr(debian.subprocess, "run", lambda *args, **kwargs: told)
+    with pytest.raises(FileNotFoundError, match="apt-get update, on Debian"):
+        debian.stored("descriptions_2")
 
 
 def test_a_package_that_lacks_is_asked_for():

@@ -53,15 +53,18 @@ def stored(name):
 
 
 def descriptions(sections):
-    """Texts that are of one section alone."""
+    """Texts of packages in these sections, and the sections."""
     if shutil.which("apt-cache") is None:
         raise FileNotFoundError("Descriptions of packages are Debian's: there is no apt-cache here.")
     packages = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, text=True, check=True).stdout
-    return read_descriptions(packages, sections)
+    texts, classes = read_descriptions(packages, sections)
+    if set(classes) != set(sections):  # no lists, or those of a system with other names of sections
+        raise FileNotFoundError("apt-cache knows no packages of Debian's sections: apt-get update, on Debian.")
+    return texts, classes
 
 
 def read_descriptions(packages, sections):
-    """The texts and their sections, of what apt-cache tells of all packages."""
+    """Texts, each of one of these sections alone, and their sections, of what apt-cache tells of all packages."""
     of_section = defaultdict(set)
     for package in packages.split("\n\n"):
         fields = dict(re.findall(r"^(Package|Section|Description)(?:-en)?: (.*)", package, re.MULTILINE))
