@@ -186,9 +186,10 @@ def render_readme(rows):
     groups = readme_groups(rows)
     if not groups:
         return EMPTY
+    n_datasets = len({row["dataset"] for row in rows})
     source = (
         f"Written by `{COMMAND} --report` from `paper/results.jsonl`. [All results](docs/results.md): "
-        f"{len(TITLES)} data sets, other methods, the paper's figures, and the command of each row."
+        f"{n_datasets} data sets, other methods, the paper's figures, and the command of each row."
     )
     return "\n\n".join([markdown_table(README_COLUMNS, [result_cells(group) for group in groups]), README_NOTE, source])
 
