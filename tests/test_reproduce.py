@@ -688,12 +688,17 @@ def test_data_sets_are_whole(name, monkeypatch):
     assert (found.rows.ndim == 3) == (name in data.IMAGES)
 
 
+def loaded_if_installed(name):
+    """A data set that comes inside a package; the test is skipped where that is not installed."""
+    try:
+        return data.load.__wrapped__(name)
+    except FileNotFoundError as error:
+        return pytest.skip(str(error))
+
+
 @pytest.mark.parametrize("name", list(packaged.N_ROWS))
 def test_data_sets_of_packages_are_whole(name):
-    try:
-        found = data.load.__wrapped__(name)
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
+    found = loaded_if_installed(name)
     assert found.rows.shape[0] == len(found.classes) == data.N_ROWS[name]
     assert found.rows.dtype == np.float64 and np.isfinite(found.rows).all()
     assert np.bincount(found.classes).min() >= 30
@@ -741,10 +746,7 @@ def test_tables_of_packages_are_read(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("name", list(debian.N_ROWS))
 def test_data_sets_of_debian_are_whole(name):
-    try:
-        found = data.load.__wrapped__(name)
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
+    found = loaded_if_installed(name)
     if name not in debian.SECTIONS:  # others are those of the release that is installed
         assert found.rows.shape[0] == data.N_ROWS[name]
     assert len(found.rows) == len(found.classes) and np.isfinite(found.rows).all()

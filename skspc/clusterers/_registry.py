@@ -162,7 +162,8 @@ def register_clusterer(name: str, factory: Callable[[], Clusterer]) -> None:
     ----------
     {named}
     factory : callable
-        Without arguments; returns an instance with ``fit_predict(Z)``: (N, d) to labels (N,), negative ones for noise.
+        Without arguments; returns an instance with ``fit_predict(Z)``: (N, d), float64, to labels (N,), negative ones
+        for noise.
         A class will do. If instances have ``n_clusters`` or ``n_components``, and ``random_state``, among their
         parameters (scikit-learn's ``get_params``), these are set.
 
