@@ -710,6 +710,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return RoundSettings(
             clusterer=rules[0].clusterer,
             reducer=rules[0].reducer,
+            beside=rules[0].beside,
             other_rules=rules[1:],
             selection=self.selection,
             min_agreement=self.min_agreement,

@@ -396,6 +396,66 @@ def test_a_row_of_the_history():
     ]
 
 
+# Clusterers beside the rule's own
+
+
+class Shifted(ReadLabels):
+    """Clusterer: as it reads them, but for the first row, which is in the other cluster."""
+
+    def fit_predict(self, space):
+        labels = super().fit_predict(space)
+        return np.where(np.arange(len(labels)) == 0, 1 - labels, labels)
+
+
+class Constant:
+    """Clusterer: these labels, whatever it sees."""
+
+    def __init__(self, labels):
+        self.labels = labels
+
+    def fit_predict(self, space):
+        return np.array(self.labels)
+
+
+def test_clusterers_beside_vote_on_the_labels_and_select_no_rows():
+    script = [[TRUTH, [*TRUTH[:9], 0]]] * 2  # which differ on the last row
+    result, ensemble = run(script, beside=(Shifted(), Shifted()), max_iter=1)
+    ((_, targets, selected, *_),) = ensemble.calls("train")
+    assert selected == [[True] * 9 + [False]] * 2
+    a, b = targets[0][1], targets[0][8]
+    assert targets[0][:9] == [a] * 5 + [b] * 4
+    assert result.labels.tolist()[:9] == [b] + [a] * 4 + [b] * 4
+    assert result.agreement.tolist() == [pytest.approx(2 / 3)] + [1.0] * 8 + [0.5]
+    assert result.agreed.tolist() == [False] + [True] * 8 + [False]
+    assert result.member_labels[:, 0].tolist() == [a, a, b, b, b, b] * 2
+    assert n_agreed(result) == [9, 9]  # by the labellings that train
+    assert [row["n_labellings"] for row in result.history] == [6, 6]
+    assert [share["space"] for share in result.history[0]["consensus_share"]] == [0, 1] * 3
+
+
+def test_targets_keep_their_names_where_others_vote_too():
+    one = [TRUTH, [*TRUTH[:9], 0]]
+    flipped = [[1 - label for label in labels] for labels in one]
+    _, ensemble = run([one, flipped, one], beside=(Shifted(),), max_iter=2, n_iter_no_change=3)
+    first, second = (np.array(targets)[:, :9] for _, targets, *_ in ensemble.calls("train"))
+    assert (first == second).all()
+
+
+def test_a_labelling_by_a_clusterer_beside_is_left_out_with_the_reason():
+    result, _ = run([[TRUTH, TRUTH]], beside=(Constant(THREE),), max_iter=0)
+    (row,) = result.history
+    assert row["left_out"] == [{"space": i, "reason": "3 clusters instead of 2"} for i in (0, 1)]
+    assert (row["n_labellings"], row["mean_agreement"]) == (2, 1.0)
+    assert result.member_labels.tolist() == [TRUTH] * 2
+
+
+def test_where_no_labelling_trains_none_votes():
+    result, _ = run([[TRUTH, [*TRUTH[:9], 0]], [THREE, THREE]], beside=(Constant(TRUTH),))
+    assert [row["n_labellings"] for row in result.history] == [4, 0]
+    assert result.member_labels.tolist()[2:] == [TRUTH] * 2
+    assert len(result.member_labels) == 4
+
+
 # Labellings left out
 
 

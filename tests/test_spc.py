@@ -126,7 +126,7 @@ def test_history_tells_what_happened(fitted):
     first = fitted.history_[0]
     assert first["round"] == 0
     assert first["n_rows"] == 150
-    assert first["n_labellings"] + len(first["left_out"]) == 4  # three members and all side by side
+    assert first["n_labellings"] + len(first["left_out"]) == 3 * 4  # three members and all side by side, by three
     assert first["training"]["batch_size"] == 32
     assert first["training"]["n_epochs"] * (150 // 32) >= 400
     assert set(first["seconds"]) == {"train", "encode", "cluster", "vote"}
@@ -170,13 +170,13 @@ def test_every_way_of_training_gives_a_valid_result(blobs, quick, selection, rec
 
 
 def test_one_member_has_one_space(blobs, quick):
-    model = SPCClustering(3, **{**quick, "n_estimators": 1}).fit(blobs[0])
+    model = SPCClustering(3, clusterer="kmeans", **{**quick, "n_estimators": 1}).fit(blobs[0])
     assert len(model.member_labels_) == 1
     assert_valid(model, 150)
 
 
 def test_without_concatenation_there_is_one_labelling_a_member(blobs, quick):
-    row = SPCClustering(3, concatenate=False, **quick).fit(blobs[0]).history_[0]
+    row = SPCClustering(3, clusterer="kmeans", concatenate=False, **quick).fit(blobs[0]).history_[0]
     assert row["n_labellings"] + len(row["left_out"]) == 2
 
 

@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._constants import NOISE
 from .._runtime.quiet import dependencies_quiet
-from ..clusterers import get_clusterer, get_reducer
+from ..clusterers import GaussianMixtureClusterer, get_clusterer, get_reducer
 from .consensus import find_consensus
 from .labelling import label_embedding
 from .parts import AUTO
@@ -41,28 +41,37 @@ _HARDLY = 0.001  # of the pairs: so few tell nothing where clusters lie apart
 
 @dataclass(frozen=True)
 class LabellingRule:
-    """A clusterer, and the reducer whose embedding it sees, or None where it sees the latents."""
+    """A clusterer, the reducer whose embedding it sees, or None where it sees the latents, and clusterers beside it.
+
+    These label the same embeddings, for the vote that makes a fit's labels: see `skspc._method.rounds`.
+    """
 
     clusterer: object
     reducer: object
+    beside: tuple = ()
 
 
 def labelling_rules(clusterer, reducer, n_clusters, n_rows):
     """The rules between which a fit chooses: one, unless the clusterer is "auto" and there is a reducer.
 
     Where rows a cluster are too few to tell dense from sparse, k-means takes HDBSCAN's place. A number of clusters that
-    is "auto" is found by HDBSCAN.
+    is "auto" is found by HDBSCAN. Beside HDBSCAN or k-means, the other one and a mixture label the same embeddings.
     """
     reducer = get_reducer(reducer)
     if not isinstance(clusterer, str) or clusterer != AUTO:
         return (LabellingRule(get_clusterer(clusterer), reducer),)
-    few_rows = n_clusters != AUTO and n_rows < _ROWS_OF_DENSITY * n_clusters
-    first = LabellingRule(get_clusterer("kmeans" if few_rows else "hdbscan"), reducer)
-    if reducer is None:
-        return (first,)
-    on_latents = LabellingRule(get_clusterer("kmeans"), None)
-    on_embeddings = () if few_rows else (LabellingRule(get_clusterer(name), reducer) for name in ("kmeans", "gmm"))
-    return (first, on_latents, *on_embeddings)
+    density, k_means, mixture = (get_clusterer(name) for name in ("hdbscan", "kmeans", "gmm"))
+    if n_clusters != AUTO and n_rows < _ROWS_OF_DENSITY * n_clusters:
+        first, on_embeddings = LabellingRule(k_means, reducer), ()
+    elif reducer is None:
+        first, on_embeddings = LabellingRule(density, None), ()
+    else:
+        # One start of a mixture: of ten, the likeliest is no better here, and takes ten times as long.
+        one_start = GaussianMixtureClusterer(n_init=1)
+        first = LabellingRule(density, reducer, beside=(k_means, one_start))
+        by_k_means = LabellingRule(k_means, reducer, beside=(density, one_start))
+        on_embeddings = (by_k_means, LabellingRule(mixture, reducer))
+    return (first,) if reducer is None else (first, LabellingRule(k_means, None), *on_embeddings)
 
 
 def choose_rule(latents, embeddings, found, n_rules, n_clusters, seed):

@@ -205,6 +205,13 @@ def keep_exact(found, n_clusters, n_tried):
     return Labellings(kept, spaces, left_out)
 
 
+def joined(readings):
+    """The `Labellings` by one clusterer and those by others, one after the other."""
+    left_out = [entry for labellings in readings for entry in labellings.left_out]
+    spaces = [space for labellings in readings for space in labellings.spaces]
+    return Labellings(np.concatenate([labellings.kept for labellings in readings]), spaces, left_out)
+
+
 def settle_n_clusters(found, n_clusters):
     """Return ``n_clusters`` if any labelling has it, else, with a warning, the count that most have."""
     if has_exact(found, n_clusters):
@@ -219,7 +226,7 @@ def settle_n_clusters(found, n_clusters):
         message = "n_clusters='auto' found no clusters apart; all rows are in one. Pass n_clusters if you know better."
     else:
         return settled
-    warnings.warn(message, ConvergenceWarning, stacklevel=8)
+    warnings.warn(message, ConvergenceWarning, stacklevel=9)
     return settled
 
 

@@ -31,12 +31,15 @@ class RoundSettings:
     training: TrainingPlan
     heads: TrainingPlan
     max_landmarks: int | None = None
+    beside: tuple = ()  # clusterers that label the same embeddings, for the vote alone
     other_rules: tuple = ()  # besides this clusterer with this reducer: see `skspc._method.choice`
 
     def by_rule(self, index):
         """The settings with one of the rules, 0 for the first."""
         rule = (None, *self.other_rules)[index]
-        return self if rule is None else replace(self, clusterer=rule.clusterer, reducer=rule.reducer)
+        if rule is None:
+            return self
+        return replace(self, clusterer=rule.clusterer, reducer=rule.reducer, beside=rule.beside)
 
     def with_neighbors(self, n_neighbors):
         """The settings whose reducers have so many neighbours, or, for None, their own."""

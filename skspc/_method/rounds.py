@@ -17,6 +17,7 @@ from .labelling import (
     Labellings,
     cluster_spaces,
     has_exact,
+    joined,
     keep_exact,
     latent_spaces,
     more_neighbors,
@@ -116,39 +117,62 @@ def _cluster(X, ensemble, progress, settings, prior):
     latents = ensemble.encode(X)
     diverged = without_vote(latents, ensemble.diverged)
     clock.lap("encode")
-    # Others in each round: what one draw gets wrong by chance is outvoted. But the same for all members, whose
-    # labellings are compared.
-    landmarks = draw_landmarks(latents.shape[1], settings.max_landmarks, derive_seed(ensemble.seed, LANDMARKS, index))
-    seed, seen = derive_seed(ensemble.seed, LABELLING, index), landmarks_alone(latents, landmarks)
-    progress, (_, settings, found, spaces) = _label(seen, progress, settings, seed, diverged, prior)
-    n_clusters = progress.n_clusters
-    if landmarks is not None:
-        spaces = latent_spaces(latents, settings.concatenate, diverged)
-        found = spread_labels(spaces, found, landmarks, settings.n_jobs)
-    labellings = keep_exact(found, n_clusters, n_spaces(ensemble.n_members, settings.concatenate))
+    seeds = (derive_seed(ensemble.seed, what, index) for what in (LANDMARKS, LABELLING))
+    progress, settings, readings, spaces = _label_rows(latents, progress, settings, seeds, diverged, prior)
     clock.lap("cluster")
-    names = prior.names(n_clusters) if progress.vote is None else progress.vote.labels
-    consensus = find_consensus(labellings.kept, n_clusters, names) if labellings.spaces else None
-    if prior.known is not None and consensus is not None:
-        if names is None:
-            consensus = named_by(consensus, prior.known, n_clusters)
-        consensus = follow_known(consensus, [spaces[i] for i in labellings.spaces], prior.known, n_clusters)
-    vote = vote_with(progress.vote, consensus, n_clusters, prior.known)
+    labellings, all_labellings, consensus, together = readings[0], joined(readings), None, None
+    if labellings.spaces:
+        n_clusters = progress.n_clusters
+        names = prior.names(n_clusters) if progress.vote is None else progress.vote.labels
+        together = consensus = _vote(all_labellings, spaces, n_clusters, names, prior)
+        if len(readings) > 1:
+            consensus = _vote(labellings, spaces, n_clusters, together.labels, prior)
+    vote = vote_with(progress.vote, together, progress.n_clusters, prior.known)
     clock.lap("vote")
-    seconds = progress.seconds | clock.seconds
-    change = label_change(progress.vote, vote)
+    shares = _consensus_shares(together, all_labellings)
+    seconds, change = progress.seconds | clock.seconds, label_change(progress.vote, vote)
     row = _history_row(index, consensus, labellings, change, settings, progress.losses, seconds, progress.n_neighbors)
+    row |= {"n_labellings": len(shares), "left_out": all_labellings.left_out, "consensus_share": shares}
     progress = replace(
-        progress,
-        history=[*progress.history, row],
-        consensus=consensus,
-        spaces=labellings.spaces,
-        vote=vote,
-        layouts={} if landmarks is not None else starts_of(settings.reducer, spaces),
+        progress, history=[*progress.history, row], consensus=consensus, spaces=labellings.spaces, vote=vote
     )
     if best_round(progress.history) == index:
         progress = replace(progress, best_encoders=ensemble.state()["autoencoder"])
     return progress
+
+
+def _label_rows(latents, progress, settings, seeds, diverged, prior):
+    """Label the spaces of latents (K, N, m) by the rule's clusterer, and once more by each one beside it.
+
+    Returned are the progress with what the first clustering settles, the settings by the rule, the `Labellings` of each
+    clusterer, the rule's own first, and the spaces of which these are.
+    """
+    of_landmarks, seed = seeds
+    # Others in each round: what one draw gets wrong by chance is outvoted. But the same for all members, whose
+    # labellings are compared.
+    landmarks = draw_landmarks(latents.shape[1], settings.max_landmarks, of_landmarks)
+    seen = landmarks_alone(latents, landmarks)
+    progress, (_, settings, found, spaces) = _label(seen, progress, settings, seed, diverged, prior)
+    readings = [found]
+    for clusterer in settings.beside:
+        by_another = replace(settings, clusterer=clusterer)
+        readings.append(cluster_spaces(seen, progress.n_clusters, by_another, seed, diverged, spaces)[0])
+    progress = replace(progress, layouts={} if landmarks is not None else starts_of(settings.reducer, spaces))
+    if landmarks is not None:
+        spaces = latent_spaces(latents, settings.concatenate, diverged)
+        readings = [spread_labels(spaces, found, landmarks, settings.n_jobs) for found in readings]
+    n_tried = n_spaces(len(latents), settings.concatenate)
+    return progress, settings, [keep_exact(found, progress.n_clusters, n_tried) for found in readings], spaces
+
+
+def _vote(labellings, spaces, n_clusters, names, prior):
+    """The vote of `Labellings` of these spaces (N, d), which keeps ``names`` (N,), and follows what is known."""
+    consensus = find_consensus(labellings.kept, n_clusters, names)
+    if prior.known is None:
+        return consensus
+    if names is None:
+        consensus = named_by(consensus, prior.known, n_clusters)
+    return follow_known(consensus, [spaces[i] for i in labellings.spaces], prior.known, n_clusters)
 
 
 class Labelled(NamedTuple):
