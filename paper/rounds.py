@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from labelling import centroids
-from latents import TABLES
+from latents import TABLES, name_of_data, rows_and_classes
 from reproduction.data import load
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
@@ -84,8 +84,8 @@ class Start:
     """A data set's rows, scaled, and an ensemble pretrained on them."""
 
     def __init__(self, name, seed, folder, pretrain_steps=None):
-        if name in TABLES:
-            rows, classes = TABLES[name](return_X_y=True)
+        if name not in PARTS:
+            rows, classes = rows_and_classes(name, seed)
         else:
             dataset, begin, n_rows = PARTS[name]
             data = load(dataset)
@@ -183,11 +183,16 @@ def figures_of(votes: list[Consensus], classes, n_clusters):
     }
 
 
+def name_of_start(text):
+    """A name of `PARTS`, or of a data set, with or without sizes of classes, as `latents.py` takes it."""
+    return text if text in PARTS else name_of_data(text)
+
+
 def make_parser(doc, ways, n_rounds):
     """Arguments of this script, and of others that compare ways on equal starts."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--dataset", nargs="+", choices=[*TABLES, *PARTS], default=[*TABLES, *PARTS])
+    parser.add_argument("--dataset", nargs="+", type=name_of_start, default=[*TABLES, *PARTS])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--way", nargs="+", choices=ways, default=list(ways))
     parser.add_argument("--rounds", type=int, default=n_rounds)

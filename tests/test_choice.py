@@ -155,7 +155,7 @@ def test_rules_by_the_two_parameters():
     assert [type(rule.clusterer) for rule in auto] == [HDBSCANCut, KMeans, KMeans, GaussianMixtureClusterer]
     assert [rule.reducer is None for rule in auto] == [False, True, False, False]
     beside = [[type(clusterer) for clusterer in rule.beside] for rule in auto]
-    assert beside == [[KMeans, GaussianMixtureClusterer], [], [HDBSCANCut, GaussianMixtureClusterer], []]
+    assert beside == [[KMeans], [], [HDBSCANCut], []]
     assert len(labelling_rules("auto", "umap", 10, 299)) == 2  # the first is k-means already
     assert [type(rule.clusterer) for rule in labelling_rules("auto", None, 10, 300)] == [HDBSCANCut]
     [given] = labelling_rules("hdbscan", "umap", 10, 20)

@@ -126,7 +126,7 @@ def test_history_tells_what_happened(fitted):
     first = fitted.history_[0]
     assert first["round"] == 0
     assert first["n_rows"] == 150
-    assert first["n_labellings"] + len(first["left_out"]) == 3 * 4  # three members and all side by side, by three
+    assert first["n_labellings"] + len(first["left_out"]) == 2 * 4  # three members and all side by side, by two
     assert first["training"]["batch_size"] == 32
     assert first["training"]["n_epochs"] * (150 // 32) >= 400
     assert set(first["seconds"]) == {"train", "encode", "cluster", "vote"}

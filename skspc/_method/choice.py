@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._constants import NOISE
 from .._runtime.quiet import dependencies_quiet
-from ..clusterers import GaussianMixtureClusterer, get_clusterer, get_reducer
+from ..clusterers import get_clusterer, get_reducer
 from .consensus import find_consensus
 from .labelling import label_embedding
 from .parts import AUTO
@@ -55,7 +55,7 @@ def labelling_rules(clusterer, reducer, n_clusters, n_rows):
     """The rules between which a fit chooses: one, unless the clusterer is "auto" and there is a reducer.
 
     Where rows a cluster are too few to tell dense from sparse, k-means takes HDBSCAN's place. A number of clusters that
-    is "auto" is found by HDBSCAN. Beside HDBSCAN or k-means, the other one and a mixture label the same embeddings.
+    is "auto" is found by HDBSCAN. Beside HDBSCAN or k-means, the other one labels the same embeddings.
     """
     reducer = get_reducer(reducer)
     if not isinstance(clusterer, str) or clusterer != AUTO:
@@ -66,10 +66,8 @@ def labelling_rules(clusterer, reducer, n_clusters, n_rows):
     elif reducer is None:
         first, on_embeddings = LabellingRule(density, None), ()
     else:
-        # One start of a mixture: of ten, the likeliest is no better here, and takes ten times as long.
-        one_start = GaussianMixtureClusterer(n_init=1)
-        first = LabellingRule(density, reducer, beside=(k_means, one_start))
-        by_k_means = LabellingRule(k_means, reducer, beside=(density, one_start))
+        first = LabellingRule(density, reducer, beside=(k_means,))
+        by_k_means = LabellingRule(k_means, reducer, beside=(density,))
         on_embeddings = (by_k_means, LabellingRule(mixture, reducer))
     return (first,) if reducer is None else (first, LabellingRule(k_means, None), *on_embeddings)
 
