@@ -161,7 +161,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         agree on them, as with short texts; "kmeans" on the embeddings where members agree by it on more of the rows, by
         a twentieth of all, and its clusters are more even and tear hardly more neighbours apart, or where HDBSCAN finds
         ``n_clusters`` in none; and "gmm" where that tears far fewer apart, as with clusters of unequal size.
-        ``history_`` tells which it was.
+        ``history_`` tells which it was. Where that is HDBSCAN or k-means on embeddings, the other one labels each of
+        them too: for ``labels_`` and ``agreement_``, not for what the members train on.
     reducer : "umap", registered name, object with ``fit_transform``, or None, default="umap"
         What reduces the latents for the clusterer; with None it sees the latents themselves. A copy is made for each
         labelling, with ``random_state`` set if it has one, ``device`` if that is "auto", and ``rows_per_cluster`` if
@@ -258,13 +259,14 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     agreed_ : ndarray of shape (N,), bool
         Whether that share is at least ``min_agreement``.
     member_labels_ : ndarray of shape (n_labellings, N), int
-        The aligned labellings of all rounds, in their order, ``n_labellings`` of ``history_`` each; -1 is noise.
+        The aligned labellings of all rounds, in their order, ``n_labellings`` of ``history_`` each, those that members
+        train on before those of a clusterer beside; -1 is noise.
     history_ : list of dict
-        One row a clustering: round, rows (distinct ones), rows agreed on by its labellings and their share, the share
-        of the rows whose label changed with it, losses, seconds of each stage, labellings kept, labellings left out and
-        why, classes of the clusterer and reducer, the reducer's neighbours where it was given more than its own, the
-        share of the rows on which each kept one is as their vote, and the training figures used. Row 0 is before any
-        round.
+        One row a clustering: round, rows (distinct ones), rows agreed on by the labellings that members train on and
+        their share, the share of the rows whose label changed with it, losses, seconds of each stage, labellings kept,
+        labellings left out and why, classes of the clusterer and reducer, the reducer's neighbours where it was given
+        more than its own, the share of the rows on which each kept one is as their vote, and the training figures used.
+        Row 0 is before any round.
     n_iter_ : int
         Number of clusterings.
     best_iter_ : int
