@@ -61,15 +61,15 @@ def labelling_rules(clusterer, reducer, n_clusters, n_rows):
     if not isinstance(clusterer, str) or clusterer != AUTO:
         return (LabellingRule(get_clusterer(clusterer), reducer),)
     density, k_means, mixture = (get_clusterer(name) for name in ("hdbscan", "kmeans", "gmm"))
-    if n_clusters != AUTO and n_rows < _ROWS_OF_DENSITY * n_clusters:
-        first, on_embeddings = LabellingRule(k_means, reducer), ()
-    elif reducer is None:
-        first, on_embeddings = LabellingRule(density, None), ()
-    else:
-        first = LabellingRule(density, reducer, beside=(k_means,))
-        by_k_means = LabellingRule(k_means, reducer, beside=(density,))
-        on_embeddings = (by_k_means, LabellingRule(mixture, reducer))
-    return (first,) if reducer is None else (first, LabellingRule(k_means, None), *on_embeddings)
+    few_rows = n_clusters != AUTO and n_rows < _ROWS_OF_DENSITY * n_clusters
+    if reducer is None:
+        return (LabellingRule(k_means if few_rows else density, None),)
+    on_latents = LabellingRule(k_means, None)
+    if few_rows:
+        return LabellingRule(k_means, reducer), on_latents
+    by_density = LabellingRule(density, reducer, beside=(k_means,))
+    by_k_means = LabellingRule(k_means, reducer, beside=(density,))
+    return by_density, on_latents, by_k_means, LabellingRule(mixture, reducer)
 
 
 def choose_rule(latents, embeddings, found, n_rules, n_clusters, seed):

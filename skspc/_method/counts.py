@@ -13,7 +13,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from .._constants import NOISE
 from .._runtime.seeding import HALVES, LABELLING, derive_seed
 from .consensus import find_consensus, select_agreed
-from .labelling import cluster_spaces, keep_exact, latent_spaces
+from .labelling import cluster_spaces, joined, keep_exact, label_beside, latent_spaces
 from .landmarks import landmarks_alone, spread_labels
 from .outliers import draw_kept
 from .rounds import relabel_by_choice
@@ -60,21 +60,23 @@ def figures_of_count(latents, landmarks, embeddings, n_clusters, settings, seed,
     _, settings, found, spaces = relabel_by_choice(
         seen, embeddings, found, n_clusters, settings, labelling_seed, diverged
     )
+    readings = [found, *label_beside(seen, spaces, n_clusters, settings, labelling_seed, diverged)]
     if landmarks is not None:
         of_all = latent_spaces(latents, settings.concatenate, diverged)
-        found = spread_labels(of_all, found, landmarks, settings.n_jobs)
-    labellings = keep_exact(found, n_clusters, len(spaces))
+        readings = [spread_labels(of_all, found, landmarks, settings.n_jobs) for found in readings]
+    labellings, *beside = (keep_exact(found, n_clusters, len(spaces)) for found in readings)
     n_rows = latents.shape[1]
     if not labellings.spaces:
         return CountFigures(np.full(n_rows, NOISE), labellings.kept, np.full(2 * n_splits, np.nan))
-    vote = find_consensus(labellings.kept, n_clusters)
-    of_members = [found[i] for i in labellings.spaces if i < len(latents)]
+    all_labellings = joined([labellings, *beside])
+    vote = find_consensus(all_labellings.kept, n_clusters)
+    of_members = [readings[0][i] for i in labellings.spaces if i < len(latents)]
     return CountFigures(
         vote.labels,
         vote.aligned,
         held_out_agreement(list(spaces.values()), n_clusters, settings, seed, n_splits),
         mean_rand_index(of_members),
-        float(select_agreed(vote.votes, labellings.n_tried, settings.min_agreement).mean()),
+        float(select_agreed(vote.votes, all_labellings.n_tried, settings.min_agreement).mean()),
         mean_silhouette(list(spaces.values()), vote.labels if landmarks is None else vote.labels[landmarks], seed),
     )
 

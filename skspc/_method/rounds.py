@@ -19,6 +19,7 @@ from .labelling import (
     has_exact,
     joined,
     keep_exact,
+    label_beside,
     latent_spaces,
     more_neighbors,
     n_spaces,
@@ -153,10 +154,7 @@ def _label_rows(latents, progress, settings, seeds, diverged, prior):
     landmarks = draw_landmarks(latents.shape[1], settings.max_landmarks, of_landmarks)
     seen = landmarks_alone(latents, landmarks)
     progress, (_, settings, found, spaces) = _label(seen, progress, settings, seed, diverged, prior)
-    readings = [found]
-    for clusterer in settings.beside:
-        by_another = replace(settings, clusterer=clusterer)
-        readings.append(cluster_spaces(seen, progress.n_clusters, by_another, seed, diverged, spaces)[0])
+    readings = [found, *label_beside(seen, spaces, progress.n_clusters, settings, seed, diverged)]
     progress = replace(progress, layouts={} if landmarks is not None else starts_of(settings.reducer, spaces))
     if landmarks is not None:
         spaces = latent_spaces(latents, settings.concatenate, diverged)
