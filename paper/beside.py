@@ -4,10 +4,10 @@
 
 From each start of `rounds.py` a fit goes on as shipped. Afterwards HDBSCAN's cut, k-means and a mixture of one start
 label the embedding of each space in each round, and each set of them is put to the vote. It is told by which rule the
-members were trained, how right the vote of the first clustering is, and of each vote: accuracy, share of the rows on
-which all agree, how many of these are right, and the adjusted Rand index. Rows are appended to `beside.jsonl` beside
-this script; those there now are of a draft of it. A fit that labels latents without UMAP has no embeddings, and a row
-without votes.
+members were trained, how right the first clustering is and what the fit keeps, and of each vote: accuracy, share of the
+rows on which all agree, how many of these are right, and the adjusted Rand index. Rows are appended to `beside.jsonl`
+beside this script; those there now without "kept" are of a draft of it. A fit that labels latents without UMAP has no
+embeddings, and a row without votes.
 """
 
 from dataclasses import replace
@@ -68,7 +68,8 @@ def figures_of(start, seed, n_rounds):
         found[name] = [labels for labels in labellings if labels.max() + 1 == n_clusters]
     votes = {names: [labels for name in names for labels in found[name]] for names in SETS}
     told = {" + ".join(names): vote_of(those, start.classes, n_clusters) for names, those in votes.items() if those}
-    return {"rule": progress.rule, "first": first, "votes": told}
+    kept = round(100 * clustering_accuracy(start.classes, progress.vote.labels), 1)
+    return {"rule": progress.rule, "first": first, "kept": kept, "votes": told}
 
 
 def main():

@@ -18,6 +18,7 @@ from skspc._method.choice import (
     fits_better,
     fitting_rule,
     labelling_rules,
+    may_vote,
     nearest_rows,
     reducer_pays,
     verdict_of,
@@ -148,6 +149,23 @@ def test_k_means_is_taken_where_members_agree_on_a_twentieth_of_the_rows_more(n_
     found = dict.fromkeys(range(N_MEMBERS), labels)
     assert choose(latents, embeddings, found=found, n_rules=3) == expected
     assert choose(latents, embeddings, found=found, n_rules=2) == 0
+
+
+@pytest.mark.parametrize("sizes, width, expected", [([100, 100, 100], 0.3, True), ([300, 20, 20], 2, False)])
+def test_k_means_may_not_vote_where_it_cuts_up_a_large_cluster(sizes, width, expected):
+    """Two spaces of blobs, the first of which may be wide."""
+    X, classes = make_blobs(sizes, centers=[(0, 0), (0, 7), (7, 0)], cluster_std=[width, 0.3, 0.3], random_state=0)
+    spaces = {0: X, 1: X[:, ::-1]}
+    by_classes = dict.fromkeys(spaces, classes)
+    by_k_means = {i: KMeans(3, random_state=0).fit_predict(space) for i, space in spaces.items()}
+    assert may_vote(spaces, by_classes, by_k_means, 3, 0) is expected
+    assert may_vote(spaces, by_k_means, by_classes, 3, 0) is True  # which tear less apart
+
+
+def test_labellings_of_other_numbers_keep_none_from_the_vote():
+    spaces = {0: np.arange(12.0)[:, None]}
+    two, three = {0: np.arange(12) % 2}, {0: np.arange(12) % 3}
+    assert may_vote(spaces, two, three, 2, 0) and may_vote(spaces, three, two, 2, 0)
 
 
 def test_rules_by_the_two_parameters():

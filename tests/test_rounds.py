@@ -449,6 +449,13 @@ def test_a_labelling_by_a_clusterer_beside_is_left_out_with_the_reason():
     assert result.member_labels.tolist() == [TRUTH] * 2
 
 
+def test_a_clusterer_that_tears_far_more_apart_does_not_vote():
+    mixed = [0, 1] * 5
+    result, _ = run([[TRUTH * 5, TRUTH * 5]], beside=(Constant(mixed * 5), ReadLabels()), max_iter=0)
+    assert result.history[0]["n_labellings"] == 4
+    assert result.agreement.tolist() == [1.0] * 50
+
+
 def test_where_no_labelling_trains_none_votes():
     result, _ = run([[TRUTH, [*TRUTH[:9], 0]], [THREE, THREE]], beside=(Constant(TRUTH),))
     assert [row["n_labellings"] for row in result.history] == [4, 0]

@@ -36,6 +36,9 @@ _MORE_EVEN = 0.001
 # HAR and MNIST, which lose by a mixture, have .63 and more, and sets of unequal clusters, which gain, .4 and less.
 _TEARS_MORE = 1.5
 _TEARS_LESS = 0.5
+# Between the rounds of HAR that gain by a second clusterer (3.8 times as many, and less) and most of those that lose,
+# where k-means cuts up the largest of unequal clusters (4.6 to 145; docs/rounds.md).
+_TEARS_FAR_MORE = 4
 _HARDLY = 0.001  # of the pairs: so few tell nothing where clusters lie apart
 
 
@@ -199,8 +202,29 @@ def verdict_of(labellings, neighbors, n_clusters):
     return Verdict(
         agreed=(vote.agreement == 1).mean(),
         evenness=entr(sizes / max(1, sizes.sum())).sum() / np.log(n_clusters),
-        torn=np.mean([torn_share(vote.labels, nearest) for nearest in neighbors]),
+        torn=torn_by(vote, neighbors),
     )
+
+
+def torn_by(vote, neighbors):
+    """Share of the pairs of a row and a neighbour, L x (N, k), that a vote tears apart: mean over the spaces."""
+    return np.mean([torn_share(vote.labels, nearest) for nearest in neighbors])
+
+
+def may_vote(embeddings, own, other, n_clusters, seed):
+    """Whether labels by another clusterer may vote beside a rule's own; embeddings and both kinds of labels by space.
+
+    Not where their vote tears far more neighbours apart: k-means cuts up the largest of unequal clusters alike in all
+    spaces, so that it would outvote labellings that are right but for their noise. Labellings with other numbers of
+    clusters say nothing here.
+    """
+    chosen = np.random.default_rng(seed).permutation(len(next(iter(own.values()))))[:_MAX_ROWS]
+    exact = [[labels[chosen] for labels in found.values() if labels.max() + 1 == n_clusters] for found in (own, other)]
+    if not all(exact):
+        return True
+    neighbors = [nearest_rows(embedding[chosen]) for embedding in embeddings.values()]
+    torn, by_other = (torn_by(find_consensus(np.stack(labels), n_clusters), neighbors) for labels in exact)
+    return bool(by_other <= max(_HARDLY, _TEARS_FAR_MORE * torn))
 
 
 def torn_share(labels, nearest):

@@ -13,10 +13,10 @@ from sklearn.metrics.cluster import contingency_matrix
 from .._constants import NOISE
 from .._runtime.seeding import HALVES, LABELLING, derive_seed
 from .consensus import find_consensus, select_agreed
-from .labelling import cluster_spaces, joined, keep_exact, label_beside, latent_spaces
+from .labelling import cluster_spaces, joined, keep_exact, latent_spaces
 from .landmarks import landmarks_alone, spread_labels
 from .outliers import draw_kept
-from .rounds import relabel_by_choice
+from .rounds import label_beside, relabel_by_choice
 
 FOUND_AGAIN = 0.85  # held-out agreement of a number to choose; from there on Hennig (2008) has "highly stable"
 _N_NEIGHBORS = 5  # that carry labels over from one half of the rows to the other
@@ -60,7 +60,7 @@ def figures_of_count(latents, landmarks, embeddings, n_clusters, settings, seed,
     _, settings, found, spaces = relabel_by_choice(
         seen, embeddings, found, n_clusters, settings, labelling_seed, diverged
     )
-    readings = [found, *label_beside(seen, spaces, n_clusters, settings, labelling_seed, diverged)]
+    readings = [found, *label_beside(seen, spaces, found, n_clusters, settings, labelling_seed, diverged)]
     if landmarks is not None:
         of_all = latent_spaces(latents, settings.concatenate, diverged)
         readings = [spread_labels(of_all, found, landmarks, settings.n_jobs) for found in readings]

@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import cycle
 
 import numpy as np
@@ -90,12 +90,6 @@ def cluster_spaces(latents, n_clusters, settings, seed, diverged=(), embeddings=
             )
     embeddings = {i: embedding for i, (embedding, _) in zip(spaces, found, strict=True)}
     return dict(zip(spaces, labellings, strict=True)), embeddings
-
-
-def label_beside(latents, embeddings, n_clusters, settings, seed, diverged=()):
-    """Labels by space, as in `cluster_spaces`, of these embeddings by each of the clusterers beside the rule's own."""
-    by_others = [replace(settings, clusterer=clusterer) for clusterer in settings.beside]
-    return [cluster_spaces(latents, n_clusters, each, seed, diverged, embeddings)[0] for each in by_others]
 
 
 def _devices(device):

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._constants import NOISE
 from .._runtime.seeding import LABELLING, LANDMARKS, SAMPLES, derive_seed
-from .choice import ON_EMBEDDINGS, choose_rule
+from .choice import ON_EMBEDDINGS, choose_rule, may_vote
 from .consensus import Consensus, find_consensus, label_change, select_agreed, vote_with
 from .history import best_round, has_settled
 from .known_labels import NOTHING, follow_known, named_by, with_known
@@ -19,7 +19,6 @@ from .labelling import (
     has_exact,
     joined,
     keep_exact,
-    label_beside,
     latent_spaces,
     more_neighbors,
     n_spaces,
@@ -154,13 +153,23 @@ def _label_rows(latents, progress, settings, seeds, diverged, prior):
     landmarks = draw_landmarks(latents.shape[1], settings.max_landmarks, of_landmarks)
     seen = landmarks_alone(latents, landmarks)
     progress, (_, settings, found, spaces) = _label(seen, progress, settings, seed, diverged, prior)
-    readings = [found, *label_beside(seen, spaces, progress.n_clusters, settings, seed, diverged)]
+    readings = [found, *label_beside(seen, spaces, found, progress.n_clusters, settings, seed, diverged)]
     progress = replace(progress, layouts={} if landmarks is not None else starts_of(settings.reducer, spaces))
     if landmarks is not None:
         spaces = latent_spaces(latents, settings.concatenate, diverged)
         readings = [spread_labels(spaces, found, landmarks, settings.n_jobs) for found in readings]
     n_tried = n_spaces(len(latents), settings.concatenate)
     return progress, settings, [keep_exact(found, progress.n_clusters, n_tried) for found in readings], spaces
+
+
+def label_beside(latents, embeddings, found, n_clusters, settings, seed, diverged):
+    """Labels by space, as of `cluster_spaces`, by each clusterer beside the rule's own that `may_vote`.
+
+    The embeddings, by space, are those that the rule's own clusterer has labelled.
+    """
+    by_others = [replace(settings, clusterer=clusterer) for clusterer in settings.beside]
+    made = [cluster_spaces(latents, n_clusters, each, seed, diverged, embeddings)[0] for each in by_others]
+    return [labels for labels in made if may_vote(embeddings, found, labels, n_clusters, seed)]
 
 
 def _vote(labellings, spaces, n_clusters, names, prior):
