@@ -2,7 +2,7 @@
 What each part is worth
 =======================
 
-**On 500 digits the rounds do not pay: 94 and 92 % are right before them, 89 and 90 % after. On the mean, only to go
+**On 500 digits the rounds do not pay: 87 and 92 % are right before them, 91 and 88 % after. On the mean, only to go
 without UMAP is worse: two seeds of so few images settle nothing.**
 
 Parts of the method are taken out one at a time. Two seeds of 500 digits settle no difference of a few points; the

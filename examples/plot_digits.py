@@ -3,7 +3,7 @@ Handwritten digits, three ways
 ==============================
 
 **k-means on the pixels has 79 % of scikit-learn's digits right, UMAP + HDBSCAN 87 %, and** ``SPCClustering``
-**with augmentation 96 %. It takes minutes where they take seconds, and tells which rows to doubt: of the 89 % that it
+**with augmentation 96 %. It takes minutes where they take seconds, and tells which rows to doubt: of the 81 % that it
 does not doubt, 99.9 % are right.**
 
 This is what ``make demo`` runs. By hand, with other settings::
