@@ -28,8 +28,8 @@ for row in model.history_:
     print(f"{row['round']:>5}{agreed:>12.1f}{changed:>20.1f}{seconds['train']:>9.1f}{seconds['cluster']:>14.1f}")
 
 # %%
-# ``member_labels_`` has the labellings of all rounds, one after the other. The first four of a round, of each member and
-# of all latents side by side, make the vote that members are trained on next; those of the clusterer beside follow.
+# ``member_labels_`` has the labellings of all rounds, one after the other. The first four of a round, of each member
+# and of all latents side by side, make the vote that members are trained on next; those of the clusterer beside follow.
 
 ends = np.cumsum([row["n_labellings"] for row in model.history_])
 rounds = [labellings[: model.n_estimators + 1] for labellings in np.split(model.member_labels_, ends[:-1])]
