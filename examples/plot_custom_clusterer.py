@@ -2,7 +2,7 @@
 A clusterer of one's own
 ========================
 
-**A clusterer of fifteen lines that takes the clusters to be of equal size has 94 % right: two points more than plain
+**A clusterer of fifteen lines that takes the clusters to be of equal size has 94 % right: one point more than plain
 k-means, of which it is made, and four more than HDBSCAN. It runs like one that is built in.**
 
 Anything with ``fit_predict`` can label the latents. This one is k-means whose clusters all have the same size: each
