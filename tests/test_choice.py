@@ -12,13 +12,14 @@ from sklearn.preprocessing import StandardScaler
 from skspc import SPCClustering
 from skspc._constants import NOISE
 from skspc._method.choice import (
+    BY_DENSITY_ALONE,
     Verdict,
     agreement_and_neighbors,
     choose_rule,
+    cuts_up,
     fits_better,
     fitting_rule,
     labelling_rules,
-    may_vote,
     nearest_rows,
     reducer_pays,
     verdict_of,
@@ -151,29 +152,13 @@ def test_k_means_is_taken_where_members_agree_on_a_twentieth_of_the_rows_more(n_
     assert choose(latents, embeddings, found=found, n_rules=2) == 0
 
 
-@pytest.mark.parametrize("sizes, width, expected", [([100, 100, 100], 0.3, True), ([300, 20, 20], 2, False)])
-def test_k_means_may_not_vote_where_it_cuts_up_a_large_cluster(sizes, width, expected):
-    """Two spaces of blobs, the first of which may be wide."""
-    X, classes = make_blobs(sizes, centers=[(0, 0), (0, 7), (7, 0)], cluster_std=[width, 0.3, 0.3], random_state=0)
-    spaces = {0: X, 1: X[:, ::-1]}
-    by_classes = dict.fromkeys(spaces, classes)
-    by_k_means = {i: KMeans(3, random_state=0).fit_predict(space) for i, space in spaces.items()}
-    assert may_vote(spaces, by_classes, by_k_means, 3, 0) is expected
-    assert may_vote(spaces, by_k_means, by_classes, 3, 0) is True  # which tear less apart
-
-
-def test_labellings_of_other_numbers_keep_none_from_the_vote():
-    spaces = {0: np.arange(12.0)[:, None]}
-    two, three = {0: np.arange(12) % 2}, {0: np.arange(12) % 3}
-    assert may_vote(spaces, two, three, 2, 0) and may_vote(spaces, three, two, 2, 0)
-
-
 def test_rules_by_the_two_parameters():
     auto = labelling_rules("auto", "umap", 10, 300)
-    assert [type(rule.clusterer) for rule in auto] == [HDBSCANCut, KMeans, KMeans, GaussianMixtureClusterer]
-    assert [rule.reducer is None for rule in auto] == [False, True, False, False]
+    by = [HDBSCANCut, KMeans, KMeans, GaussianMixtureClusterer, HDBSCANCut]
+    assert [type(rule.clusterer) for rule in auto] == by
+    assert [rule.reducer is None for rule in auto] == [False, True, False, False, False]
     beside = [[type(clusterer) for clusterer in rule.beside] for rule in auto]
-    assert beside == [[KMeans], [], [HDBSCANCut], []]
+    assert beside == [[KMeans], [], [HDBSCANCut], [], []]
     assert len(labelling_rules("auto", "umap", 10, 299)) == 2  # the first is k-means already
     assert [type(rule.clusterer) for rule in labelling_rules("auto", None, 10, 300)] == [HDBSCANCut]
     [given] = labelling_rules("hdbscan", "umap", 10, 20)
@@ -313,7 +298,21 @@ def test_k_means_takes_more_agreement_on_more_even_sizes(by_k_means, n_disagreed
 
 @pytest.mark.parametrize("torn, before, expected", [(0.03, 0.02, True), (0.0301, 0.02, False), (0.001, 0, True)])
 def test_k_means_may_tear_half_as_many_neighbours_more(torn, before, expected):
-    assert fits_better(Verdict(0.9, 1.0, torn), Verdict(0.5, 0.9, before)) == expected
+    assert fits_better(Verdict(0.9, 0.9, 1.0, torn), Verdict(0.5, 0.5, 0.9, before)) == expected
+
+
+@pytest.mark.parametrize(
+    ("agreement", "evenness", "expected"),
+    [
+        (0.8, 0.86, True),
+        (0.91, 0.86, True),
+        (0.93, 0.86, False),  # members agree clearly more
+        (0.5, 0.84, False),  # hardly more even
+    ],
+)
+def test_k_means_votes_beside_density_unless_it_makes_sizes_even_without_more_agreement(agreement, evenness, expected):
+    density = Verdict(0.8, 0.5, 0.7, 0.01)
+    assert cuts_up(Verdict(agreement, 0.5, evenness, 0.02), density) is expected
 
 
 def blobs_of(sizes, centers, std):
@@ -339,7 +338,7 @@ def test_unequal_clusters_are_left_to_density():
     labellings = by_all(embeddings, 3)
     largest = [np.bincount(labels[labels != NOISE]).max() for labels in (labellings[1][0], labellings[0][0])]
     assert largest[0] < 180 < largest[1]
-    assert fitting_rule(embeddings, labellings, 3) == 0
+    assert fitting_rule(embeddings, labellings, 3) == BY_DENSITY_ALONE
 
 
 def test_unequal_clusters_that_k_means_cuts_alike_are_left_to_density():

@@ -4,13 +4,13 @@ from itertools import product
 
 import pytest
 
-from skspc._method.history import best_round, has_settled, progress_statistic
+from skspc._method.history import agree_less, best_round, has_settled, progress_statistic
 
 
 def make_history(*statistics):
     """Rows of (n_agreed, mean_agreement), or of n_agreed alone."""
     pairs = [pair if isinstance(pair, tuple) else (pair, 0.5) for pair in statistics]
-    return [{"n_rows": 10, "n_agreed": n_agreed, "mean_agreement": mean} for n_agreed, mean in pairs]
+    return [{"n_rows": 10, "n_agreed": agreed, "mean_agreement": mean, "n_labellings": 1} for agreed, mean in pairs]
 
 
 def test_agreed_rows_count_before_mean_agreement():
@@ -39,6 +39,20 @@ def test_best_round_is_the_first_maximum(statistics, best):
 def test_best_round_is_the_first_maximum_of_every_short_history():
     for statistics in product(range(3), repeat=4):
         assert best_round(make_history(*statistics)) == statistics.index(max(statistics))
+
+
+def test_a_round_without_a_vote_is_best_only_where_none_has_one():
+    few, many = make_history(1, 2)
+    assert best_round([few, many | {"n_labellings": 0}]) == 0
+    assert best_round([row | {"n_labellings": 0} for row in (few, many)]) == 1
+
+
+@pytest.mark.parametrize("after, expected", [(0.95, False), (0.9, False), (0.885, False), (0.875, True), (0.5, True)])
+def test_a_round_agrees_less_where_the_mean_falls_by_more_than_two_hundredths(after, expected):
+    first, row = {"agreement_of_kept": 0.9}, {"agreement_of_kept": after}
+    assert agree_less([first], row) is expected
+    assert agree_less([first, {"agreement_of_kept": 1.0}], row) is expected  # the rounds between do not count
+    assert agree_less([], row) is False
 
 
 def changes(*shares, n_agreed=5):

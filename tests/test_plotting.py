@@ -64,7 +64,8 @@ def texts(ax):
 
 
 def rows_history(*shares):
-    return [{"agreed_share": share, "n_agreed": 10 * share, "mean_agreement": share} for share in shares]
+    counts = {"n_labellings": 3}
+    return [counts | {"agreed_share": share, "n_agreed": 10 * share, "mean_agreement": share} for share in shares]
 
 
 # All displays

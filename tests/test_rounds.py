@@ -368,6 +368,7 @@ def test_a_row_of_the_history():
             "n_agreed": 8,
             "agreed_share": 0.8,
             "mean_agreement": 0.9,
+            "agreement_of_kept": 0.9,
             "label_change": 1.0,
             "n_labellings": 2,
             "left_out": [],
@@ -383,6 +384,7 @@ def test_a_row_of_the_history():
             "n_agreed": 10,
             "agreed_share": 1.0,
             "mean_agreement": 1.0,
+            "agreement_of_kept": 1.0,
             "label_change": 0.0,
             "n_labellings": 2,
             "left_out": [],
@@ -449,11 +451,36 @@ def test_a_labelling_by_a_clusterer_beside_is_left_out_with_the_reason():
     assert result.member_labels.tolist() == [TRUTH] * 2
 
 
-def test_a_clusterer_that_tears_far_more_apart_does_not_vote():
-    mixed = [0, 1] * 5
-    result, _ = run([[TRUTH * 5, TRUTH * 5]], beside=(Constant(mixed * 5), ReadLabels()), max_iter=0)
-    assert result.history[0]["n_labellings"] == 4
-    assert result.agreement.tolist() == [1.0] * 50
+def test_a_round_in_which_labellings_agree_less_than_before_any_has_no_vote():
+    good, bad = split_on(1), split_on(4)
+    result, ensemble = run([good, bad, bad, good], n_iter_no_change=9, max_iter=3)
+    reasons = [{entry["reason"] for entry in row["left_out"]} for row in result.history]
+    assert reasons == [set(), *[{"labellings agree less than before any round"}] * 2, set()]
+    assert [row["n_labellings"] for row in result.history] == [2, 0, 0, 2]
+    assert [row["label_change"] for row in result.history] == [1, 0, 0, 0]
+    assert [share["space"] for row in result.history for share in row["consensus_share"]] == [0, 1] * 2
+    assert result.member_labels.tolist() == [*good, *good] and result.best_iter == 0
+    selected = [sum(selected[0]) for _, _, selected, *_ in ensemble.calls("train")]
+    assert selected == [9, 6, 6]  # members train on as the last clustering has it all the same
+
+
+def test_a_round_that_lacks_a_labelling_may_vote():
+    """Those left out count as disagreeing in what is told of the agreement, not here."""
+    result, _ = run([[TRUTH, split_on(1)[1], TRUTH], [TRUTH, split_on(1)[1], THREE]], max_iter=1)
+    assert [row["mean_agreement"] for row in result.history] == pytest.approx([29 / 30, 19 / 30])
+    assert [row["n_labellings"] for row in result.history] == [3, 2]
+
+
+def test_a_round_without_a_vote_is_not_the_best():
+    """More rows are agreed on by all, but the others by one labelling of three."""
+
+    def noisy(n_rows):
+        return [*TRUTH[:-n_rows], *[NOISE] * n_rows]
+
+    result, _ = run([[TRUTH, TRUTH, noisy(4)], [TRUTH, noisy(3), noisy(3)]], max_iter=1)
+    assert n_agreed(result) == [6, 7]
+    assert [row["n_labellings"] for row in result.history] == [3, 0]
+    assert result.best_iter == 0
 
 
 def test_where_no_labelling_trains_none_votes():
@@ -742,7 +769,7 @@ def test_each_round_draws_landmarks_anew_and_for_all_its_spaces():
         def fit_predict(self, space, y=None):
             rows, member = space[:, 0].astype(int), int(space[0, 0] % 1 > 0)
             seen.append(rows.tolist())
-            return (rows >= 5 - 2 * member).astype(int)
+            return (rows >= 5 - (2 if len(seen) <= 2 else 1) * member).astype(int)  # at first they differ on more
 
     rows = np.arange(10.0)
     result, _ = run([[rows, rows + 0.75]], clusterer=Halves(), max_landmarks=8, max_iter=1, n_jobs=1)

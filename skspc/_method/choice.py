@@ -1,6 +1,6 @@
 """clusterer="auto": the way to label that fits the data, chosen at the first clustering and without labels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
@@ -14,7 +14,9 @@ from .consensus import find_consensus
 from .labelling import label_embedding
 from .parts import AUTO
 
-ON_EMBEDDINGS = 2  # the index of k-means among `labelling_rules`, where there are more than two
+ON_EMBEDDINGS = 2  # the indices, among `labelling_rules` where there are more than two, of k-means,
+BY_MIXTURE = 3  # of a mixture,
+BY_DENSITY_ALONE = 4  # and of HDBSCAN without k-means beside it
 _ROWS_OF_DENSITY = 30  # rows a cluster, below which k-means finds more of them than HDBSCAN (docs/clusterers.md)
 _MAX_ROWS = 5000  # that the choice looks at
 _N_NEIGHBORS = 10
@@ -36,9 +38,10 @@ _MORE_EVEN = 0.001
 # HAR and MNIST, which lose by a mixture, have .63 and more, and sets of unequal clusters, which gain, .4 and less.
 _TEARS_MORE = 1.5
 _TEARS_LESS = 0.5
-# Between the rounds of HAR that gain by a second clusterer (3.8 times as many, and less) and most of those that lose,
-# where k-means cuts up the largest of unequal clusters (4.6 to 145; docs/rounds.md).
-_TEARS_FAR_MORE = 4
+# Between .13 (all kinds of HAR, equal in number, where k-means is right) and .17 (unequal classes, of which it cuts up
+# the largest); between .10 (the same) and .14 (satellite images, where it is right; docs/rounds.md).
+_FAR_MORE_EVEN = 0.15
+_CLEARLY_MORE_AGREEMENT = 0.12
 _HARDLY = 0.001  # of the pairs: so few tell nothing where clusters lie apart
 
 
@@ -58,7 +61,8 @@ def labelling_rules(clusterer, reducer, n_clusters, n_rows):
     """The rules between which a fit chooses: one, unless the clusterer is "auto" and there is a reducer.
 
     Where rows a cluster are too few to tell dense from sparse, k-means takes HDBSCAN's place. A number of clusters that
-    is "auto" is found by HDBSCAN. Beside HDBSCAN or k-means, the other one labels the same embeddings.
+    is "auto" is found by HDBSCAN. Beside HDBSCAN or k-means, the other one labels the same embeddings, but by the last
+    rule.
     """
     reducer = get_reducer(reducer)
     if not isinstance(clusterer, str) or clusterer != AUTO:
@@ -72,7 +76,7 @@ def labelling_rules(clusterer, reducer, n_clusters, n_rows):
         return LabellingRule(k_means, reducer), on_latents
     by_density = LabellingRule(density, reducer, beside=(k_means,))
     by_k_means = LabellingRule(k_means, reducer, beside=(density,))
-    return by_density, on_latents, by_k_means, LabellingRule(mixture, reducer)
+    return by_density, on_latents, by_k_means, LabellingRule(mixture, reducer), replace(by_density, beside=())
 
 
 def choose_rule(latents, embeddings, found, n_rules, n_clusters, seed):
@@ -160,17 +164,21 @@ def nearest_rows(space):
 
 
 def fitting_rule(embeddings, labellings, n_clusters):
-    """Index of the rule whose clusters fit the embeddings L x (N, d) best: 0, 2 or 3 of `labelling_rules`.
+    """Index of the rule whose clusters fit the embeddings L x (N, d) best: any of `labelling_rules` but 1.
 
     ``labellings`` are those by density, by k-means, and by a mixture, L x (N,) labels each; those by k-means are exact.
-    A mixture is for clusters of unequal size, where it tears far less apart than the better one of the others.
+    A mixture is for clusters of unequal size, where it tears far less apart than the better one of the others. For
+    these, too, density has k-means beside it only where that does not seem to cut up the largest.
     """
     neighbors = [nearest_rows(space) for space in embeddings]
     density, k_means, mixture = (verdict_of(those, neighbors, n_clusters) for those in labellings)
     rule, taken = (ON_EMBEDDINGS, k_means) if fits_better(k_means, density) else (0, density)
-    if taken is None or mixture is None or not are_exact(labellings[2], n_clusters):
+    if taken is None:
         return rule
-    return 3 if taken.torn > _HARDLY and mixture.torn < _TEARS_LESS * taken.torn else rule
+    exact = mixture is not None and are_exact(labellings[2], n_clusters)
+    if exact and taken.torn > _HARDLY and mixture.torn < _TEARS_LESS * taken.torn:
+        return BY_MIXTURE
+    return BY_DENSITY_ALONE if rule == 0 and cuts_up(k_means, density) else rule
 
 
 @dataclass(frozen=True)
@@ -179,6 +187,8 @@ class Verdict:
 
     Attributes
     ----------
+    agreement : float
+        Mean over the rows of the share of the labellings that give a row its label.
     agreed : float
         Share of the rows on which all labellings agree.
     evenness : float
@@ -188,6 +198,7 @@ class Verdict:
         mean over spaces.
     """
 
+    agreement: float
     agreed: float
     evenness: float
     torn: float
@@ -200,6 +211,7 @@ def verdict_of(labellings, neighbors, n_clusters):
     vote = find_consensus(np.stack(labellings), n_clusters)
     sizes = np.bincount(vote.labels[vote.labels != NOISE], minlength=n_clusters)
     return Verdict(
+        agreement=vote.agreement.mean(),
         agreed=(vote.agreement == 1).mean(),
         evenness=entr(sizes / max(1, sizes.sum())).sum() / np.log(n_clusters),
         torn=torn_by(vote, neighbors),
@@ -209,22 +221,6 @@ def verdict_of(labellings, neighbors, n_clusters):
 def torn_by(vote, neighbors):
     """Share of the pairs of a row and a neighbour, L x (N, k), that a vote tears apart: mean over the spaces."""
     return np.mean([torn_share(vote.labels, nearest) for nearest in neighbors])
-
-
-def may_vote(embeddings, own, other, n_clusters, seed):
-    """Whether labels by another clusterer may vote beside a rule's own; embeddings and both kinds of labels by space.
-
-    Not where their vote tears far more neighbours apart: k-means cuts up the largest of unequal clusters alike in all
-    spaces, so that it would outvote labellings that are right but for their noise. Labellings with other numbers of
-    clusters say nothing here.
-    """
-    chosen = np.random.default_rng(seed).permutation(len(next(iter(own.values()))))[:_MAX_ROWS]
-    exact = [[labels[chosen] for labels in found.values() if labels.max() + 1 == n_clusters] for found in (own, other)]
-    if not all(exact):
-        return True
-    neighbors = [nearest_rows(embedding[chosen]) for embedding in embeddings.values()]
-    torn, by_other = (torn_by(find_consensus(np.stack(labels), n_clusters), neighbors) for labels in exact)
-    return bool(by_other <= max(_HARDLY, _TEARS_FAR_MORE * torn))
 
 
 def torn_share(labels, nearest):
@@ -247,4 +243,16 @@ def fits_better(k_means, density):
         k_means.agreed > density.agreed + _MORE_ROWS
         and k_means.evenness > density.evenness + _MORE_EVEN
         and k_means.torn <= max(_HARDLY, _TEARS_MORE * density.torn)
+    )
+
+
+def cuts_up(k_means, density):
+    """Whether k-means seems to make clusters even that are not, by the verdicts on both.
+
+    Where it is right about even clusters that density merges and cuts up by chance, members agree clearly more on its
+    clusters; where it cuts up the largest of unequal ones, alike in all spaces, hardly more than on those by density.
+    """
+    return (
+        k_means.evenness > density.evenness + _FAR_MORE_EVEN
+        and k_means.agreement < density.agreement + _CLEARLY_MORE_AGREEMENT
     )

@@ -60,7 +60,7 @@ def figures_of_count(latents, landmarks, embeddings, n_clusters, settings, seed,
     _, settings, found, spaces = relabel_by_choice(
         seen, embeddings, found, n_clusters, settings, labelling_seed, diverged
     )
-    readings = [found, *label_beside(seen, spaces, found, n_clusters, settings, labelling_seed, diverged)]
+    readings = [found, *label_beside(seen, spaces, n_clusters, settings, labelling_seed, diverged)]
     if landmarks is not None:
         of_all = latent_spaces(latents, settings.concatenate, diverged)
         readings = [spread_labels(of_all, found, landmarks, settings.n_jobs) for found in readings]

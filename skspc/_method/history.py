@@ -1,5 +1,8 @@
 """History of a fit: one plain row (a dict) a clustering, which stopping, printing and plotting all read."""
 
+# Of the mean agreement, that a round may lose by chance: rounds that harmed fits lost .03 and more (docs/rounds.md).
+_BY_CHANCE = 0.02
+
 
 def progress_statistic(row):
     """What must grow for a round to be better: agreed rows, then mean agreement.
@@ -9,9 +12,17 @@ def progress_statistic(row):
     return row["n_agreed"], row["mean_agreement"]
 
 
+def agree_less(history, row):
+    """Whether the labellings of a round agree less than those before any round did, by more than chance would have it.
+
+    Training makes members alike: where they agree less after it, it has not helped.
+    """
+    return bool(history) and row["agreement_of_kept"] < history[0]["agreement_of_kept"] - _BY_CHANCE
+
+
 def best_round(history):
-    """Index of the first row with the highest statistic."""
-    return max(range(len(history)), key=lambda i: (progress_statistic(history[i]), -i))
+    """Index of the first row with the highest statistic, of those whose labellings are in the vote, if any are."""
+    return max(range(len(history)), key=lambda i: (history[i]["n_labellings"] > 0, progress_statistic(history[i]), -i))
 
 
 def has_settled(history, n_iter_no_change, tol):

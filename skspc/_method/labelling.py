@@ -212,6 +212,12 @@ def joined(readings):
     return Labellings(np.concatenate([labellings.kept for labellings in readings]), spaces, left_out)
 
 
+def leave_out(labellings, reason):
+    """The `Labellings`, none of which is kept any more, for this reason."""
+    left_out = [*labellings.left_out, *({"space": space, "reason": reason} for space in labellings.spaces)]
+    return Labellings(labellings.kept[:0], [], left_out)
+
+
 def settle_n_clusters(found, n_clusters):
     """Return ``n_clusters`` if any labelling has it, else, with a warning, the count that most have."""
     if has_exact(found, n_clusters):

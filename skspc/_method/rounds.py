@@ -9,9 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._constants import NOISE
 from .._runtime.seeding import LABELLING, LANDMARKS, SAMPLES, derive_seed
-from .choice import ON_EMBEDDINGS, choose_rule, may_vote
+from .choice import ON_EMBEDDINGS, choose_rule
 from .consensus import Consensus, find_consensus, label_change, select_agreed, vote_with
-from .history import best_round, has_settled
+from .history import agree_less, best_round, has_settled
 from .known_labels import NOTHING, follow_known, named_by, with_known
 from .labelling import (
     Labellings,
@@ -20,6 +20,7 @@ from .labelling import (
     joined,
     keep_exact,
     latent_spaces,
+    leave_out,
     more_neighbors,
     n_spaces,
     settle_n_clusters,
@@ -127,12 +128,14 @@ def _cluster(X, ensemble, progress, settings, prior):
         together = consensus = _vote(all_labellings, spaces, n_clusters, names, prior)
         if len(readings) > 1:
             consensus = _vote(labellings, spaces, n_clusters, together.labels, prior)
+    row = _history_row(index, consensus, labellings, settings, progress.losses, progress.n_neighbors)
+    if agree_less(progress.history, row):
+        together, all_labellings = None, leave_out(all_labellings, "labellings agree less than before any round")
     vote = vote_with(progress.vote, together, progress.n_clusters, prior.known)
     clock.lap("vote")
     shares = _consensus_shares(together, all_labellings)
-    seconds, change = progress.seconds | clock.seconds, label_change(progress.vote, vote)
-    row = _history_row(index, consensus, labellings, change, settings, progress.losses, seconds, progress.n_neighbors)
     row |= {"n_labellings": len(shares), "left_out": all_labellings.left_out, "consensus_share": shares}
+    row |= {"label_change": label_change(progress.vote, vote), "seconds": progress.seconds | clock.seconds}
     progress = replace(
         progress, history=[*progress.history, row], consensus=consensus, spaces=labellings.spaces, vote=vote
     )
@@ -153,7 +156,7 @@ def _label_rows(latents, progress, settings, seeds, diverged, prior):
     landmarks = draw_landmarks(latents.shape[1], settings.max_landmarks, of_landmarks)
     seen = landmarks_alone(latents, landmarks)
     progress, (_, settings, found, spaces) = _label(seen, progress, settings, seed, diverged, prior)
-    readings = [found, *label_beside(seen, spaces, found, progress.n_clusters, settings, seed, diverged)]
+    readings = [found, *label_beside(seen, spaces, progress.n_clusters, settings, seed, diverged)]
     progress = replace(progress, layouts={} if landmarks is not None else starts_of(settings.reducer, spaces))
     if landmarks is not None:
         spaces = latent_spaces(latents, settings.concatenate, diverged)
@@ -162,14 +165,10 @@ def _label_rows(latents, progress, settings, seeds, diverged, prior):
     return progress, settings, [keep_exact(found, progress.n_clusters, n_tried) for found in readings], spaces
 
 
-def label_beside(latents, embeddings, found, n_clusters, settings, seed, diverged):
-    """Labels by space, as of `cluster_spaces`, by each clusterer beside the rule's own that `may_vote`.
-
-    The embeddings, by space, are those that the rule's own clusterer has labelled.
-    """
+def label_beside(latents, embeddings, n_clusters, settings, seed, diverged):
+    """Labels by space, as of `cluster_spaces`, by each clusterer beside the rule's own, of the embeddings by space."""
     by_others = [replace(settings, clusterer=clusterer) for clusterer in settings.beside]
-    made = [cluster_spaces(latents, n_clusters, each, seed, diverged, embeddings)[0] for each in by_others]
-    return [labels for labels in made if may_vote(embeddings, found, labels, n_clusters, seed)]
+    return [cluster_spaces(latents, n_clusters, each, seed, diverged, embeddings)[0] for each in by_others]
 
 
 def _vote(labellings, spaces, n_clusters, names, prior):
@@ -284,7 +283,8 @@ def label_without_rounds(X, ensemble, labels, settings, reporter):
         clock.lap(stage)
     consensus = Consensus(labels, np.ones(len(labels), dtype=np.int64), labels[None])
     ensemble.reset_heads(n_clusters)
-    row = _history_row(0, consensus, Labellings(labels[None], [0], []), 1.0, settings, losses, clock.seconds)
+    row = _history_row(0, consensus, Labellings(labels[None], [0], []), settings, losses)
+    row |= {"label_change": 1.0, "seconds": clock.seconds}
     reporter.after_round([row], labels)
     if n_clusters > 1:
         progress = Progress(
@@ -332,7 +332,7 @@ def _finish(X, ensemble, progress, settings, prior):
     )
 
 
-def _history_row(index, consensus, labellings, change, settings, losses, seconds, n_neighbors=None):
+def _history_row(index, consensus, labellings, settings, losses, n_neighbors=None):
     """One row of the history; labellings left out count as disagreeing in its statistic."""
     n_rows = labellings.kept.shape[1]
     votes = np.zeros(n_rows, dtype=np.int64) if consensus is None else consensus.votes
@@ -343,7 +343,7 @@ def _history_row(index, consensus, labellings, change, settings, losses, seconds
         "n_agreed": n_agreed,
         "agreed_share": n_agreed / n_rows,
         "mean_agreement": float(votes.mean() / labellings.n_tried),
-        "label_change": change,
+        "agreement_of_kept": float(votes.mean() / max(1, len(labellings.spaces))),
         "n_labellings": len(labellings.spaces),
         "left_out": labellings.left_out,
         "clusterer": type(settings.clusterer).__name__,
@@ -351,7 +351,6 @@ def _history_row(index, consensus, labellings, change, settings, losses, seconds
         "n_neighbors": n_neighbors,
         "consensus_share": _consensus_shares(consensus, labellings),
         "losses": losses,
-        "seconds": seconds,
         "training": asdict(settings.training if index else settings.pretraining),
     }
 

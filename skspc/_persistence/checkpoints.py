@@ -21,7 +21,7 @@ from .files import find_place, os_errors, write_atomically
 
 N_KEPT = 2  # the newest, and one more in case the newest is not whole
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "umap-learn", "hdbscan")
-FORMAT = 4  # of what a checkpoint holds: others are not found
+FORMAT = 5  # of what a checkpoint holds: others are not found
 PLAIN = ("n_clusters", "losses", "seconds", "history", "spaces", "rule", "n_neighbors")  # of Progress: what JSON holds
 VOTES = ("consensus", "vote")
 
