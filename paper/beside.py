@@ -4,9 +4,10 @@
 
 From each start of `rounds.py` a fit goes on as shipped. Afterwards HDBSCAN's cut, k-means and a mixture of one start
 label the embedding of each space in each round, and each set of them is put to the vote. It is told by which rule the
-members were trained, how right the first clustering is and what the fit keeps, and of each vote: accuracy, share of the
-rows on which all agree, how many of these are right, and the adjusted Rand index. Rows are appended to `beside.jsonl`
-beside this script; those there now without "kept" are of a draft of it. A fit that labels latents without UMAP has no
+members were trained, how right the first clustering is and what the fit keeps, how much the labellings that train agree
+in each round and how many labellings the round has in the vote; and of each vote: accuracy, share of the rows on which
+all agree, how many of these are right, and the adjusted Rand index. Rows are appended to `beside.jsonl` beside this
+script; those there without "agreement" are of versions before, and without "kept" of a draft of it. A fit that labels latents without UMAP has no
 embeddings, and a row without votes.
 """
 
@@ -69,7 +70,11 @@ def figures_of(start, seed, n_rounds):
     votes = {names: [labels for name in names for labels in found[name]] for names in SETS}
     told = {" + ".join(names): vote_of(those, start.classes, n_clusters) for names, those in votes.items() if those}
     kept = round(100 * clustering_accuracy(start.classes, progress.vote.labels), 1)
-    return {"rule": progress.rule, "first": first, "kept": kept, "votes": told}
+    by_round = {
+        "agreement": [round(row["agreement_of_kept"], 3) for row in progress.history],
+        "n_labellings": [row["n_labellings"] for row in progress.history],
+    }
+    return {"rule": progress.rule, "first": first, "kept": kept} | by_round | {"votes": told}
 
 
 def main():

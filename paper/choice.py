@@ -26,7 +26,8 @@ from skspc.metrics import clustering_accuracy
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 CLUSTERERS = ("hdbscan", "kmeans", "gmm")
-TITLES = {0: "HDBSCAN", 2: "k-means", 3: "mixture"}  # of the rules of clusterer="auto"
+TAKEN = {0: "hdbscan", 2: "kmeans", 3: "gmm", 4: "hdbscan"}  # by the rules of clusterer="auto"
+TITLES = {"hdbscan": "HDBSCAN", "kmeans": "k-means", "gmm": "mixture"}
 
 
 def figures_of(labellings, neighbors, classes, n_clusters):
@@ -60,7 +61,7 @@ def print_table():
     for line in RESULTS.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         cells = [", ".join("-" if row[way] is None else show(row[way]) for way in CLUSTERERS) for show in SHOWN]
-        print(f"| {row['name']}, {row['seed']} | {' | '.join(cells)} | {TITLES[row['rule']]} |")
+        print(f"| {row['name']}, {row['seed']} | {' | '.join(cells)} | {TITLES[TAKEN[row['rule']]]} |")
 
 
 SHOWN = (
@@ -91,7 +92,7 @@ def print_means():
         ],
     }
     ways = {clusterer: lambda row, clusterer=clusterer: clusterer for clusterer in CLUSTERERS}
-    ways |= {"before": taken_before, "now": lambda row: CLUSTERERS[max(0, row["rule"] - 1)]}
+    ways |= {"before": taken_before, "now": lambda row: TAKEN[row["rule"]]}
     ways["best"] = lambda row: max(filter(row.get, CLUSTERERS), key=lambda clusterer: row[clusterer]["acc"])
     print(f"| ensembles | {' | '.join(ways)} |\n| --- |{' --- |' * len(ways)}")
     for title, of_group in groups.items():

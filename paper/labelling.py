@@ -34,7 +34,7 @@ VOTES = {
     "hdbscan + kmeans + gmm": ("hdbscan", "kmeans", "gmm"),
     f"hdbscan + {CENTROIDS}": ("hdbscan", CENTROIDS),
 }
-RULES = ("hdbscan", LATENTS, "kmeans", "gmm")  # of clusterer="auto"
+RULES = ("hdbscan", LATENTS, "kmeans", "gmm", "hdbscan")  # of clusterer="auto"
 RESULTS = Path(__file__).with_suffix(".jsonl")
 COLUMNS = ("one", "vote", "agreement", "agreed", "right", "together")
 
