@@ -7,8 +7,8 @@ label the embedding of each space in each round, and each set of them is put to 
 members were trained, how right the first clustering is and what the fit keeps, how much the labellings that train agree
 in each round and how many labellings the round has in the vote; and of each vote: accuracy, share of the rows on which
 all agree, how many of these are right, and the adjusted Rand index. Rows are appended to `beside.jsonl` beside this
-script; those there without "agreement" are of versions before, and without "kept" of a draft of it. A fit that labels latents without UMAP has no
-embeddings, and a row without votes.
+script; those there without "agreement" are of versions before, and without "kept" of a draft of it. A fit that labels
+latents without UMAP has no embeddings, and a row without votes.
 """
 
 from dataclasses import replace

@@ -6,8 +6,8 @@
 Of the latents that `latents.py` keeps, parts of three to six classes are drawn: "equal", at most 200 rows of each,
 "mild", where the others have .3 to .9 times the rows of the largest, 400 at most, and "unequal", .05 to .35 times.
 Each is clustered as a fit clusters first. Of HDBSCAN's cut, of k-means and of both in one vote: the accuracy; and how
-much more even the clusters by k-means are, and how much more members agree on them. The rows are appended to
-`parts.jsonl` beside this script. Those there now are of a draft of it; "bin_" are images in black and white, as vectors.
+much more even the clusters by k-means are, and how much more members agree on them. Rows are appended to `parts.jsonl`
+beside this script. Those there now are of a draft of it; "bin_" are images in black and white, as vectors.
 """
 
 import argparse
