@@ -162,8 +162,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         a twentieth of all, and its clusters are more even and tear hardly more neighbours apart, or where HDBSCAN finds
         ``n_clusters`` in none; and "gmm" where that tears far fewer apart, as with clusters of unequal size.
         ``history_`` tells which it was. Where that is HDBSCAN or k-means on embeddings, the other one labels each of
-        them too, unless it tears far more neighbours apart: for ``labels_`` and ``agreement_``, not for what the
-        members train on.
+        them too, unless k-means seems to cut up the largest of unequal clusters: for ``labels_`` and ``agreement_``,
+        not for what the members train on.
     reducer : "umap", registered name, object with ``fit_transform``, or None, default="umap"
         What reduces the latents for the clusterer; with None it sees the latents themselves. A copy is made for each
         labelling, with ``random_state`` set if it has one, ``device`` if that is "auto", and ``rows_per_cluster`` if
@@ -256,22 +256,24 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     labels_ : ndarray of shape (N,), int
         Labels 0..n_clusters_-1, each of which occurs, unless known labels leave a cluster no rows (a warning tells so).
     agreement_ : ndarray of shape (N,), float
-        Share of the labellings, of all rounds, that gave a row its label.
+        Share of the labellings, of all rounds that vote, that gave a row its label.
     agreed_ : ndarray of shape (N,), bool
         Whether that share is at least ``min_agreement``.
     member_labels_ : ndarray of shape (n_labellings, N), int
-        The aligned labellings of all rounds, in their order, ``n_labellings`` of ``history_`` each, those that members
-        train on before those of a clusterer beside; -1 is noise.
+        The aligned labellings of all rounds that vote, in their order, ``n_labellings`` of ``history_`` each, those
+        that members train on before those of a clusterer beside; -1 is noise. A round does not vote if its labellings
+        agree less than those before any round.
     history_ : list of dict
         One row a clustering: round, rows (distinct ones), rows agreed on by the labellings that members train on and
-        their share, the share of the rows whose label changed with it, losses, seconds of each stage, labellings kept,
+        their share, how much these agree on the mean, over all of them and over those with ``n_clusters_`` clusters,
+        the share of the rows whose label changed with it, losses, seconds of each stage, labellings that vote,
         labellings left out and why, classes of the clusterer and reducer, the reducer's neighbours where it was given
         more than its own, the share of the rows on which each kept one is as their vote, and the training figures used.
         Row 0 is before any round.
     n_iter_ : int
         Number of clusterings.
     best_iter_ : int
-        Index in ``history_`` of the round with the most agreed rows, whose encoders predict.
+        Index in ``history_`` of the round with the most agreed rows, of those that vote, whose encoders predict.
     n_clusters_ : int
         Number of clusters found. It differs from a number in ``n_clusters`` only with a ConvergenceWarning, and in what
         `merge` and `split` return.

@@ -43,17 +43,22 @@ def chance(seed):
     return make_blobs(N_ROWS, centers=3, random_state=seed)[0]
 
 
-def choose(latents, embeddings, n_clusters=3, found=None, n_rules=2):
+def choose(latents, embeddings, n_clusters=3, found=None, n_rules=2, **settled):
     """The rule that is taken; by density rows are labelled as by k-means, if nothing else is said."""
     embeddings = dict(enumerate(embeddings)) if isinstance(embeddings, list) else embeddings
     if found is None:
         clusterer = KMeans(min(n_clusters, N_ROWS), n_init=1, random_state=0)
         found = {i: clusterer.fit_predict(one) for i, one in embeddings.items()}
-    return choose_rule(np.stack(latents), embeddings, found, n_rules, n_clusters, 0)
+    return choose_rule(np.stack(latents), embeddings, found, n_rules, n_clusters, 0, **settled)
 
 
 def test_embeddings_of_chance_do_not_pay():
     assert choose(members(), [chance(i) for i in range(N_MEMBERS)]) == 1
+
+
+def test_embeddings_of_chance_stay_where_it_is_settled():
+    """As with more neighbours than those by which the reducer was judged: HAR's second look took it for short texts."""
+    assert choose(members(), [chance(i) for i in range(N_MEMBERS)], reducer_stays=True) == 0
 
 
 def test_embeddings_pay_that_show_the_same():

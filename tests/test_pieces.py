@@ -11,6 +11,7 @@ from sklearn.decomposition import PCA
 
 from skspc import SPCClustering
 from skspc._constants import NOISE
+from skspc._method import rounds
 from skspc._method.rounds import Labelled, relabel_by_more_neighbors
 from skspc.clusterers import HDBSCANCut, UMAPReducer, _pieces, _umap_learn, _umap_torch
 from skspc.clusterers._pieces import eigenvalue_after, has_more_pieces
@@ -225,6 +226,19 @@ def test_latents_that_umap_hides_are_not_looked_at_again(blobs, monkeypatch):
     assert ByNeighbors.asked == 0
 
 
+def test_whether_a_reducer_pays_is_settled_by_its_own_neighbors(blobs, monkeypatch):
+    """The rule was not made on embeddings with more of them."""
+    settled = []
+
+    def choose_the_first(*arguments):
+        settled.append(arguments[-1])
+        return 0
+
+    monkeypatch.setattr(rounds, "choose_rule", choose_the_first)
+    assert numbers(fit(blobs[0], ByNeighbors(), clusterer="auto")) == {40}
+    assert settled == [False, True]
+
+
 def test_a_fit_that_agrees_is_left_alone(blobs, monkeypatch):
     monkeypatch.setattr(ByNeighbors, "asked", 0)
     assert numbers(fit(blobs[0], AllAgree())) == {None}
@@ -266,12 +280,13 @@ def test_a_member_that_diverged_is_no_disagreement():
 
 
 def test_a_fit_that_lost_its_number_asks_too(blobs, monkeypatch):
-    """Where HDBSCAN finds no such number k-means stands in; with more neighbours it finds none either."""
+    """Where HDBSCAN finds no such number k-means stands in, with more neighbours too."""
     monkeypatch.setattr(HDBSCANCut, "fit_predict", lambda self, X, y=None: np.full(len(X), NOISE))
     monkeypatch.setattr(ByNeighbors, "asked", 0)
     model = fit(blobs[0], ByNeighbors(), clusterer="auto")
     assert {row["clusterer"] for row in model.history_} == {"KMeans"}
-    assert numbers(model) == {None} and ByNeighbors.asked == 1
+    assert numbers(model) == {40} and ByNeighbors.asked == 1
+    assert clustering_accuracy(blobs[1], model.labels_) > 0.99
 
 
 class Chance(ClusterMixin, BaseEstimator):

@@ -79,11 +79,12 @@ def labelling_rules(clusterer, reducer, n_clusters, n_rows):
     return by_density, on_latents, by_k_means, LabellingRule(mixture, reducer), replace(by_density, beside=())
 
 
-def choose_rule(latents, embeddings, found, n_rules, n_clusters, seed):
+def choose_rule(latents, embeddings, found, n_rules, n_clusters, seed, reducer_stays=False):
     """Index of the rule by which rows are labelled, of `labelling_rules`.
 
-    It is the first, unless its reducer does not pay, or k-means or a mixture fits its embeddings better. Embeddings,
-    and the first rule's labels that were ``found``, are by space, without members that diverged.
+    It is the first, unless its reducer does not pay, which may be settled already, or k-means or a mixture fits its
+    embeddings better. Embeddings, and the first rule's labels that were ``found``, are by space, without members that
+    diverged.
     """
     members = [i for i in range(len(latents)) if i in embeddings]
     chosen = np.random.default_rng(seed).permutation(len(latents[0]))[:_MAX_ROWS]
@@ -91,15 +92,17 @@ def choose_rule(latents, embeddings, found, n_rules, n_clusters, seed):
         return 0
     spaces = {i: embedding[chosen] for i, embedding in embeddings.items()}
     by_k_means = label_all(spaces, "kmeans", n_clusters, seed)
+    by_first = {i: found[i][chosen] for i in spaces}
     by_latents = label_all({i: latents[i][chosen] for i in members}, "kmeans", n_clusters, seed)
     if not (are_exact(by_latents.values(), n_clusters) and are_exact(by_k_means.values(), n_clusters)):
         return 0
-    by_embeddings = [[labels[i] for i in members] for labels in (by_k_means, {i: found[i][chosen] for i in members})]
-    if not reducer_pays([latents[i][chosen] for i in members], list(by_latents.values()), by_embeddings, n_clusters):
+    by_embeddings = [[labels[i] for i in members] for labels in (by_k_means, by_first)]
+    of_members = [latents[i][chosen] for i in members]
+    if not (reducer_stays or reducer_pays(of_members, list(by_latents.values()), by_embeddings, n_clusters)):
         return 1
     if n_rules == 2:
         return 0
-    labellings = {i: found[i][chosen] for i in spaces}, by_k_means, label_all(spaces, "gmm", n_clusters, seed)
+    labellings = by_first, by_k_means, label_all(spaces, "gmm", n_clusters, seed)
     return fitting_rule(list(spaces.values()), [list(of_one.values()) for of_one in labellings], n_clusters)
 
 

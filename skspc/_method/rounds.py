@@ -220,11 +220,11 @@ def label_by_k_means(latents, embeddings, n_clusters, settings, seed, diverged):
     return labelled if has_exact(labelled.found.values(), n_clusters) else None
 
 
-def relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged):
+def relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged, reducer_stays=False):
     """Choose among the rules, and label anew where it is not the first, by which labels were ``found``."""
     if not settings.other_rules:
         return Labelled(0, settings, found, embeddings)
-    rule = choose_rule(latents, embeddings, found, 1 + len(settings.other_rules), n_clusters, seed)
+    rule = choose_rule(latents, embeddings, found, 1 + len(settings.other_rules), n_clusters, seed, reducer_stays)
     if rule == 0:
         return Labelled(rule, settings, found, embeddings)
     return label_by(rule, latents, embeddings, n_clusters, settings, seed, diverged)
@@ -238,12 +238,12 @@ def label_by(rule, latents, embeddings, n_clusters, settings, seed, diverged):
 
 
 def relabel_by_more_neighbors(labelled, latents, n_clusters, settings, seed, diverged):
-    """Reduce and label anew where labellings disagree and the reducer needs more neighbours.
+    """Reduce and label anew where labellings disagree and the reducer, if it was not left out, needs more neighbours.
 
-    What was `Labelled` is kept where fewer spaces would have so many clusters. Returned are the neighbours, None where
-    they are the reducer's own, and what is labelled then.
+    The rule is chosen anew, by the settings of the first one. What was `Labelled` is kept where fewer spaces would have
+    so many clusters. Returned are the neighbours, None where they are the reducer's own, and what is labelled then.
     """
-    exact = [labels for labels in labelled.found.values() if labels.max() + 1 == n_clusters]
+    exact = exact_labellings(labelled.found, n_clusters)
     if not exact or find_consensus(np.stack(exact), n_clusters).votes.mean() >= _SURE * len(labelled.found):
         return None, labelled
     n_neighbors = more_neighbors(latents, n_clusters, labelled.settings, seed, diverged)
@@ -251,10 +251,14 @@ def relabel_by_more_neighbors(labelled, latents, n_clusters, settings, seed, div
         return None, labelled
     settings = settings.with_neighbors(n_neighbors)
     found, embeddings = cluster_spaces(latents, n_clusters, settings, seed, diverged)
-    if sum(labels.max() + 1 == n_clusters for labels in found.values()) < len(exact):
+    again = relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged, reducer_stays=True)
+    if len(exact_labellings(again.found, n_clusters)) < len(exact):
         return None, labelled
-    labelled = relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged)
-    return None if labelled.settings.reducer is None else n_neighbors, labelled
+    return n_neighbors, again
+
+
+def exact_labellings(found, n_clusters):
+    return [labels for labels in found.values() if labels.max() + 1 == n_clusters]
 
 
 def without_vote(latents, diverged):
