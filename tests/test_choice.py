@@ -129,6 +129,11 @@ def test_noise_keeps_no_neighbours_together():
     assert agreement_and_neighbors([np.full(N_ROWS, NOISE)] * N_MEMBERS, neighbors, 3) == (0, 0)
 
 
+@pytest.mark.parametrize("n_rules, expected", [(2, 0), (5, BY_DENSITY_ALONE)])
+def test_with_one_member_density_has_none_beside_it(n_rules, expected):
+    assert choose(members()[:1], [chance(0)], n_rules=n_rules) == expected
+
+
 @pytest.mark.parametrize("n_members, n_clusters", [(1, 3), (3, N_ROWS + 1)])
 def test_the_reducer_stays_where_nothing_can_be_compared(n_members, n_clusters):
     assert choose(members()[:n_members], [chance(i) for i in range(n_members)], n_clusters) == 0
@@ -231,6 +236,15 @@ def test_a_fit_labels_by_k_means_where_members_agree_on_that():
     model = fit(X, reducer=PCA(2), n_clusters=6)
     assert rules_of(model) == [("KMeans", "PCA")] * len(model.history_)
     assert np.bincount(model.labels_).min() > N_ROWS / 12
+
+
+def test_of_one_member_k_means_has_not_the_last_word():
+    """It has no noise, so that its labelling would be the reference of the two, and win every tie."""
+    X, _ = make_blobs([240, 30, 30], centers=[[0, 0], [0, 9], [2, 9]], cluster_std=[2, 0.1, 0.1], random_state=0)
+    model = fit(StandardScaler().fit_transform(X), reducer=PCA(2), n_estimators=1)
+    assert {row["n_labellings"] for row in model.history_} == {1}
+    alone = fit(StandardScaler().fit_transform(X), reducer=PCA(2), n_estimators=1, clusterer="hdbscan")
+    np.testing.assert_array_equal(model.labels_, alone.labels_)
 
 
 @pytest.mark.parametrize("n_estimators", [1, 3])

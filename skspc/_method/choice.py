@@ -84,11 +84,14 @@ def choose_rule(latents, embeddings, found, n_rules, n_clusters, seed, reducer_s
 
     It is the first, unless its reducer does not pay, which may be settled already, or k-means or a mixture fits its
     embeddings better. Embeddings, and the first rule's labels that were ``found``, are by space, without members that
-    diverged.
+    diverged. Of one member nothing can be compared, and of two labellings of one space the one without noise would
+    always win: there density has none beside it.
     """
     members = [i for i in range(len(latents)) if i in embeddings]
     chosen = np.random.default_rng(seed).permutation(len(latents[0]))[:_MAX_ROWS]
-    if len(members) < 2 or not 1 < n_clusters <= len(chosen):
+    if len(members) < 2:
+        return BY_DENSITY_ALONE if n_rules > BY_DENSITY_ALONE else 0
+    if not 1 < n_clusters <= len(chosen):
         return 0
     spaces = {i: embedding[chosen] for i, embedding in embeddings.items()}
     by_k_means = label_all(spaces, "kmeans", n_clusters, seed)

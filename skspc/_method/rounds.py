@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._constants import NOISE
 from .._runtime.seeding import LABELLING, LANDMARKS, SAMPLES, derive_seed
-from .choice import ON_EMBEDDINGS, choose_rule
+from .choice import BY_DENSITY_ALONE, ON_EMBEDDINGS, choose_rule
 from .consensus import Consensus, find_consensus, label_change, select_agreed, vote_with
 from .history import agree_less, best_round, has_settled
 from .known_labels import NOTHING, follow_known, named_by, with_known
@@ -221,12 +221,12 @@ def label_by_k_means(latents, embeddings, n_clusters, settings, seed, diverged):
 
 
 def relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged, reducer_stays=False):
-    """Choose among the rules, and label anew where it is not the first, by which labels were ``found``."""
+    """Choose among the rules, and label anew unless it is by the first one's clusterer, whose labels were ``found``."""
     if not settings.other_rules:
         return Labelled(0, settings, found, embeddings)
     rule = choose_rule(latents, embeddings, found, 1 + len(settings.other_rules), n_clusters, seed, reducer_stays)
-    if rule == 0:
-        return Labelled(rule, settings, found, embeddings)
+    if rule in (0, BY_DENSITY_ALONE):
+        return Labelled(rule, settings.by_rule(rule), found, embeddings)
     return label_by(rule, latents, embeddings, n_clusters, settings, seed, diverged)
 
 
