@@ -360,6 +360,14 @@ def test_unequal_clusters_are_left_to_density():
     assert fitting_rule(embeddings, labellings, 3) == BY_DENSITY_ALONE
 
 
+def test_k_means_votes_beside_density_that_merges_clusters():
+    """Two clusters of three are no unequal ones: nothing is seen of sizes there."""
+    embeddings = [np.c_[ON_A_LINE, ON_A_LINE] * 1.0] * N_MEMBERS
+    right, merged = labels_with(EVEN), np.minimum(labels_with(EVEN), 1)
+    k_means = [right] * N_MEMBERS
+    assert fitting_rule(embeddings, ([merged] * N_MEMBERS, k_means, k_means), 3) != BY_DENSITY_ALONE
+
+
 def test_unequal_clusters_that_k_means_cuts_alike_are_left_to_density():
     """It halves the large one in all members: they agree on that, and on sizes that are more even."""
     embeddings = [blobs_of((260, 20, 20), [[0, 0], [9, 3], [9, 5]], [2, 0.1, 0.1])[0]] * N_MEMBERS

@@ -45,14 +45,35 @@ def test_a_round_without_a_vote_is_best_only_where_none_has_one():
     few, many = make_history(1, 2)
     assert best_round([few, many | {"n_labellings": 0}]) == 0
     assert best_round([row | {"n_labellings": 0} for row in (few, many)]) == 1
+    del few["n_labellings"], many["n_labellings"]  # as in a history that someone else wrote
+    assert best_round([few, many]) == 1
+
+
+def test_agreed_rows_of_a_round_without_a_vote_bring_nothing_new():
+    history = [row | {"label_change": 0.0} for row in make_history(6, 8, 7)]
+    assert not has_settled(history, 2, 0.0)
+    history[1]["n_labellings"] = 0
+    assert not has_settled(history, 1, 0.0)  # the last has more than any that votes
+    assert has_settled(history[:2], 1, 0.0)
 
 
 @pytest.mark.parametrize("after, expected", [(0.95, False), (0.9, False), (0.885, False), (0.875, True), (0.5, True)])
 def test_a_round_agrees_less_where_the_mean_falls_by_more_than_two_hundredths(after, expected):
-    first, row = {"agreement_of_kept": 0.9}, {"agreement_of_kept": after}
+    first, row, between = agreeing(0.9), agreeing(after), agreeing(1.0)
     assert agree_less([first], row) is expected
-    assert agree_less([first, {"agreement_of_kept": 1.0}], row) is expected  # the rounds between do not count
+    assert agree_less([first, between], row) is expected  # the rounds between do not count
     assert agree_less([], row) is False
+
+
+@pytest.mark.parametrize("first, row", [((1.0, 0.3), (0.9, 0.9)), ((0.9, 0.9), (1.0, 0.3))])
+def test_a_round_with_more_or_fewer_labellings_must_agree_less_by_both_means(first, row):
+    """Those kept, and all that were tried: one kept labelling agrees with itself."""
+    assert not agree_less([agreeing(*first)], agreeing(*row))
+    assert agree_less([agreeing(*first)], agreeing(0.8, 0.2))
+
+
+def agreeing(of_kept, of_all=None):
+    return {"agreement_of_kept": of_kept, "mean_agreement": of_kept if of_all is None else of_all}
 
 
 def changes(*shares, n_agreed=5):

@@ -18,6 +18,7 @@ import skspc._method.labelling
 from skspc._constants import NOISE
 from skspc._ensemble.plan import TrainingPlan
 from skspc._method.consensus import Consensus
+from skspc._method.known_labels import Prior
 from skspc._method.labelling import cluster_spaces, keep_exact
 from skspc._method.objectives import Heads, PseudoLabels, Reconstruction
 from skspc._method.parts import starts_of
@@ -462,6 +463,21 @@ def test_a_round_in_which_labellings_agree_less_than_before_any_has_no_vote():
     assert result.member_labels.tolist() == [*good, *good] and result.best_iter == 0
     selected = [sum(selected[0]) for _, _, selected, *_ in ensemble.calls("train")]
     assert selected == [9, 6, 6]  # members train on as the last clustering has it all the same
+
+
+@pytest.mark.parametrize("what", ["known", "earlier"])
+def test_a_round_votes_all_the_same_where_something_is_known(what):
+    """Labellings may agree less while members learn what they were told, and be more right."""
+    known = np.where(np.isin(np.arange(10), [4, 9]), TRUTH, NOISE)
+    prior = Prior(known) if what == "known" else Prior(earlier=np.array(TRUTH))
+    settings, reporter = make_settings(max_iter=1), Reporter(0, 1, None)
+    result = run_rounds(ROWS, StubEnsemble([split_on(1), split_on(4)]), 2, settings, reporter, Checkpoints(None), prior)
+    assert [row["n_labellings"] for row in result.history] == [2, 2]
+
+
+def test_the_noise_of_one_labelling_keeps_no_round_from_the_vote():
+    result, _ = run([[[*TRUTH[:-1], NOISE]], [[*TRUTH[:-4], *[NOISE] * 4]]], predicted=TRUTH, max_iter=1)
+    assert [row["n_labellings"] for row in result.history] == [1, 1]
 
 
 def test_a_round_that_lacks_a_labelling_may_vote():

@@ -184,7 +184,8 @@ def fitting_rule(embeddings, labellings, n_clusters):
     exact = mixture is not None and are_exact(labellings[2], n_clusters)
     if exact and taken.torn > _HARDLY and mixture.torn < _TEARS_LESS * taken.torn:
         return BY_MIXTURE
-    return BY_DENSITY_ALONE if rule == 0 and cuts_up(k_means, density) else rule
+    alone = rule == 0 and are_exact(labellings[0], n_clusters) and cuts_up(k_means, density)
+    return BY_DENSITY_ALONE if alone else rule
 
 
 @dataclass(frozen=True)
@@ -256,7 +257,8 @@ def cuts_up(k_means, density):
     """Whether k-means seems to make clusters even that are not, by the verdicts on both.
 
     Where it is right about even clusters that density merges and cuts up by chance, members agree clearly more on its
-    clusters; where it cuts up the largest of unequal ones, alike in all spaces, hardly more than on those by density.
+    clusters; where it cuts up the largest of unequal ones, alike in all spaces, hardly more than on those by density,
+    unless these have much noise, which agrees with nothing.
     """
     return (
         k_means.evenness > density.evenness + _FAR_MORE_EVEN

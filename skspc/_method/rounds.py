@@ -129,7 +129,7 @@ def _cluster(X, ensemble, progress, settings, prior):
         if len(readings) > 1:
             consensus = _vote(labellings, spaces, n_clusters, together.labels, prior)
     row = _history_row(index, consensus, labellings, settings, progress.losses, progress.n_neighbors)
-    if agree_less(progress.history, row):
+    if may_harm(labellings, prior) and agree_less(progress.history, row):
         together, all_labellings = None, leave_out(all_labellings, "labellings agree less than before any round")
     vote = vote_with(progress.vote, together, progress.n_clusters, prior.known)
     clock.lap("vote")
@@ -142,6 +142,15 @@ def _cluster(X, ensemble, progress, settings, prior):
     if best_round(progress.history) == index:
         progress = replace(progress, best_encoders=ensemble.state()["autoencoder"])
     return progress
+
+
+def may_harm(labellings, prior):
+    """Whether a round may be left out of the vote because its labellings agree less than before any.
+
+    One labelling agrees with itself but for its noise. Where labels are known, members learn these too, which they may
+    not know alike at first; and members trained before are not those before any round.
+    """
+    return len(labellings.spaces) > 1 and prior.known is None and not prior.is_trained
 
 
 def _label_rows(latents, progress, settings, seeds, diverged, prior):

@@ -39,7 +39,8 @@ class TrainingDynamicsDisplay:
     history : list of dict
         ``history_`` of a fit.
     best_iter : int, default=None
-        Index of the round that is marked; None is the first with most agreement, as in a fit.
+        Index of the round that is marked; None is the first with most agreement, as in a fit,
+        of those whose labellings vote.
     accuracies, agreed_accuracies : sequence of float, default=None
         Accuracy of all rows, and of the agreed ones, by round; NaN where it is not known.
 
