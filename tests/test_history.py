@@ -49,14 +49,6 @@ def test_a_round_without_a_vote_is_best_only_where_none_has_one():
     assert best_round([few, many]) == 1
 
 
-def test_agreed_rows_of_a_round_without_a_vote_bring_nothing_new():
-    history = [row | {"label_change": 0.0} for row in make_history(6, 8, 7)]
-    assert not has_settled(history, 2, 0.0)
-    history[1]["n_labellings"] = 0
-    assert not has_settled(history, 1, 0.0)  # the last has more than any that votes
-    assert has_settled(history[:2], 1, 0.0)
-
-
 @pytest.mark.parametrize("after, expected", [(0.95, False), (0.9, False), (0.885, False), (0.875, True), (0.5, True)])
 def test_a_round_agrees_less_where_the_mean_falls_by_more_than_two_hundredths(after, expected):
     first, row, between = agreeing(0.9), agreeing(after), agreeing(1.0)
@@ -144,3 +136,11 @@ def test_a_fit_goes_on_while_agreed_rows_become_more(statistics, patience, settl
 )
 def test_growth_by_no_more_than_the_tolerance_does_not_count(statistics, tol, settled):
     assert has_settled([row | {"label_change": 0.0} for row in make_history(*statistics)], 2, tol) is settled
+
+
+def test_agreed_rows_of_a_round_without_a_vote_bring_nothing_new():
+    history = [row | {"label_change": 0.0} for row in make_history(6, 8, 7)]
+    assert not has_settled(history, 2, 0.0)
+    history[1]["n_labellings"] = 0
+    assert not has_settled(history, 1, 0.0)  # the last has more than any that votes
+    assert has_settled(history[:2], 1, 0.0)
