@@ -22,7 +22,7 @@ from latents import NAMES, latents_of, name_of_data
 from skspc import SPCClustering
 from skspc._method.choice import cuts_up, label_all, labelling_rules, nearest_rows, verdict_of
 from skspc._method.consensus import find_consensus
-from skspc._method.labelling import cluster_spaces
+from skspc._method.labelling import cluster_spaces, exact_labellings
 from skspc._method.rounds import relabel_by_choice
 from skspc.metrics import clustering_accuracy
 
@@ -55,7 +55,7 @@ def judge(latents, classes, seed):
     rules = labelling_rules("auto", "umap", n_clusters, n_rows)
     settings = SPCClustering(n_clusters, random_state=seed)._round_settings(n_rows, rules, torch.device("cpu"))
     found, embeddings = cluster_spaces(latents, n_clusters, settings, seed)
-    by_cut = [labels for labels in found.values() if labels.max() + 1 == n_clusters]
+    by_cut = exact_labellings(found, n_clusters)
     if not by_cut:
         return None
     rule = relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, ()).rule

@@ -162,8 +162,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         a twentieth of all, and its clusters are more even and tear hardly more neighbours apart, or where HDBSCAN finds
         ``n_clusters`` in none; and "gmm" where that tears far fewer apart, as with clusters of unequal size.
         ``history_`` tells which it was. Where that is HDBSCAN or k-means on embeddings, the other one labels each of
-        them too, unless k-means seems to cut up the largest of unequal clusters: for ``labels_`` and ``agreement_``,
-        not for what the members train on.
+        them too, but not k-means where it seems to cut up the largest of unequal clusters, or with one member: for
+        ``labels_`` and ``agreement_``, not for what the members train on.
     reducer : "umap", registered name, object with ``fit_transform``, or None, default="umap"
         What reduces the latents for the clusterer; with None it sees the latents themselves. A copy is made for each
         labelling, with ``random_state`` set if it has one, ``device`` if that is "auto", and ``rows_per_cluster`` if

@@ -236,6 +236,11 @@ def settle_n_clusters(found, n_clusters):
     return settled
 
 
+def exact_labellings(found, n_clusters):
+    """Those of the labellings, found by space, with exactly ``n_clusters`` clusters."""
+    return [labels for labels in found.values() if labels.max() + 1 == n_clusters]
+
+
 def has_exact(labellings, n_clusters):
     """Whether any labels (N,) have so many clusters."""
     return any(labels.max() + 1 == n_clusters for labels in labellings)

@@ -16,6 +16,7 @@ from .known_labels import NOTHING, follow_known, named_by, with_known
 from .labelling import (
     Labellings,
     cluster_spaces,
+    exact_labellings,
     has_exact,
     joined,
     keep_exact,
@@ -129,7 +130,7 @@ def _cluster(X, ensemble, progress, settings, prior):
         if len(readings) > 1:
             consensus = _vote(labellings, spaces, n_clusters, together.labels, prior)
     row = _history_row(index, consensus, labellings, settings, progress.losses, progress.n_neighbors)
-    if may_harm(labellings, prior) and agree_less(progress.history, row):
+    if can_be_judged(labellings, prior) and agree_less(progress.history, row):
         together, all_labellings = None, leave_out(all_labellings, "labellings agree less than before any round")
     vote = vote_with(progress.vote, together, progress.n_clusters, prior.known)
     clock.lap("vote")
@@ -144,8 +145,8 @@ def _cluster(X, ensemble, progress, settings, prior):
     return progress
 
 
-def may_harm(labellings, prior):
-    """Whether a round may be left out of the vote because its labellings agree less than before any.
+def can_be_judged(labellings, prior):
+    """Whether it tells of a round, which then has no vote, that its labellings agree less than before any.
 
     One labelling agrees with itself but for its noise. Where labels are known, members learn these too, which they may
     not know alike at first; and members trained before are not those before any round.
@@ -264,10 +265,6 @@ def relabel_by_more_neighbors(labelled, latents, n_clusters, settings, seed, div
     if len(exact_labellings(again.found, n_clusters)) < len(exact):
         return None, labelled
     return n_neighbors, again
-
-
-def exact_labellings(found, n_clusters):
-    return [labels for labels in found.values() if labels.max() + 1 == n_clusters]
 
 
 def without_vote(latents, diverged):
