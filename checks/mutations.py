@@ -237,6 +237,61 @@ MUTATIONS = [
         "test_history.py",
     ),
     Mutation(
+        "best round",
+        "rounds without a vote may be best",
+        "_method/history.py",
+        "best_round",
+        """
+        def best_round(history):
+            return best_round_real([row | {"n_labellings": 1} for row in history])
+        """,
+        "test_history.py",
+    ),
+    Mutation(
+        "rounds that harm",
+        "fewer labellings agree less, too",
+        "_method/history.py",
+        "agree_less",
+        """
+        def agree_less(history, row):
+            return bool(history) and row["mean_agreement"] < history[0]["mean_agreement"] - _BY_CHANCE
+        """,
+        "test_history.py",
+    ),
+    Mutation(
+        "rounds that harm",
+        "judged by the round before, not by what was before any",
+        "_method/history.py",
+        "agree_less",
+        """
+        def agree_less(history, row):
+            return agree_less_real(history[-1:], row)
+        """,
+        "test_history.py",
+    ),
+    Mutation(
+        "rounds that harm",
+        "they vote all the same",
+        "_method/rounds.py",
+        "can_be_judged",
+        """
+        def can_be_judged(labellings, prior):
+            return False
+        """,
+        "test_rounds.py",
+    ),
+    Mutation(
+        "k-means beside the cut",
+        "left out wherever its sizes are more even",
+        "_method/choice.py",
+        "cuts_up",
+        """
+        def cuts_up(k_means, density):
+            return k_means.evenness > density.evenness + _FAR_MORE_EVEN
+        """,
+        "test_choice.py",
+    ),
+    Mutation(
         "head refresh",
         "heads of the rounds are trained on, not new ones",
         "_method/rounds.py",

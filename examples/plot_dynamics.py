@@ -30,18 +30,20 @@ for row in model.history_:
 # %%
 # ``member_labels_`` has the labellings of all rounds, one after the other. The first four of a round, of each member
 # and of all latents side by side, make the vote that members are trained on next; those of the clusterer beside follow.
+# A round that leaves members less alike than they were before any has none.
 
-ends = np.cumsum([row["n_labellings"] for row in model.history_])
+voting = [row for row in model.history_ if row["n_labellings"]]
+ends = np.cumsum([row["n_labellings"] for row in voting])
 rounds = [labellings[: model.n_estimators + 1] for labellings in np.split(model.member_labels_, ends[:-1])]
 labels = [mode(labellings, axis=0).mode for labellings in rounds]
 agreed = [(labellings == labellings[0]).all(axis=0) for labellings in rounds]
-for i, (of_round, sure) in enumerate(zip(labels, agreed, strict=True)):
+for row, of_round, sure in zip(voting, labels, agreed, strict=True):
     right = right_rows(y, of_round)
     print(
-        f"round {i}: accuracy {100 * right.mean():.1f} %, of the {sure.sum()} agreed rows "
+        f"round {row['round']}: accuracy {100 * right.mean():.1f} %, of the {sure.sum()} agreed rows "
         f"{100 * right[sure].mean():.1f} %, of the {(~sure).sum()} others {100 * right[~sure].mean():.1f} %"
     )
-TrainingDynamicsDisplay.from_predictions(model.history_, y_true=y, labels=labels, agreed=agreed)
+TrainingDynamicsDisplay.from_predictions(voting, y_true=y, labels=labels, agreed=agreed)
 
 # %%
 # The vote of all rounds

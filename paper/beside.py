@@ -34,14 +34,14 @@ SETS = [names for length in (1, 2, 3) for names in combinations(READERS, length)
 TOL, N_ITER_NO_CHANGE = 0.005, 2  # the defaults
 
 
-def run(start, seed, n_rounds):
+def run(start, seed, n_rounds, train=_train):
     """The last progress of a fit from a start, how right its first vote is, and the embeddings of all rounds."""
     settings = replace(settings_of(start, seed, {}, n_rounds), tol=TOL, n_iter_no_change=N_ITER_NO_CHANGE)
     start.bring_back()
     progress, first, embeddings = Progress(start.n_clusters, {}, {"train": 0.0}), None, []
     while not _is_over(progress, settings):
         if progress.history:
-            progress = _train(start.rows, start.ensemble, progress, settings, NOTHING)
+            progress = train(start.rows, start.ensemble, progress, settings, NOTHING)
         progress = _cluster(start.rows, start.ensemble, progress, settings, NOTHING)
         first = accuracy(start, progress.consensus) if first is None else first
         embeddings += progress.layouts.values()

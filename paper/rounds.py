@@ -102,6 +102,7 @@ class Start:
         self.settings = model._round_settings(len(first), rules, device, self.pretrain_steps)
         batch_size = self.settings.pretraining.batch_size
         self.ensemble = model._new_ensemble(choose_network("auto", shape), self.rows, seed, device, batch_size, None)
+        self.drawn = self.ensemble.state()["autoencoder"]  # the weights before any training
         path = folder / f"{name}-{seed}.pickle"
         if not path.exists():
             self.ensemble.train(Reconstruction(self.rows), self.settings.pretraining)

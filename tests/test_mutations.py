@@ -9,9 +9,10 @@ import pytest
 from mutations import MUTATIONS, Mutation, first_failing_test, make_table, mutate, read_failure
 
 ROOT = Path(__file__).parents[1]
-TEN = {
+DECISIONS = {
     *("alignment", "tie rule", "noise rule", "mask of agreed rows", "loss branch"),
-    *("stop rule", "best round", "head refresh", "seed derivation", "restore"),
+    *("stop rule", "best round", "rounds that harm", "k-means beside the cut"),
+    *("head refresh", "seed derivation", "restore"),
 }
 SOURCE = '''
 class Shop:
@@ -34,7 +35,7 @@ def broken(name, function):
 
 
 def test_every_decision_of_the_core_is_broken():
-    assert {mutation.decision for mutation in MUTATIONS} == TEN
+    assert {mutation.decision for mutation in MUTATIONS} == DECISIONS
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: f"{mutation.decision}: {mutation.broken}")

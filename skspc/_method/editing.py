@@ -123,7 +123,7 @@ def recounted(labels, aligned):
 
 
 def spaces_of(history, n_labellings):
-    """Space of each labelling of all rounds: 0..K-1 of a member, K of all side by side."""
+    """Space of each labelling that votes, by round: 0..K-1 of a member, K of all side by side."""
     spaces = [share["space"] for row in history for share in row["consensus_share"]]
     if len(spaces) != n_labellings:
         raise ValueError(

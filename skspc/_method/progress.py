@@ -65,7 +65,7 @@ class Progress:
     spaces : list of int
         The space of each labelling of that consensus.
     vote : Consensus or None
-        Of the labellings of all rounds so far.
+        Of the labellings of all rounds so far but those that harmed.
     best_encoders : dict
         Of the best round: the autoencoders' part of `Ensemble.state`.
     rule : int
@@ -97,7 +97,7 @@ class RoundsResult:
     ----------
     labels, agreement, agreed : ndarray of shape (N,)
     member_labels : ndarray of shape (L, N)
-        Of all rounds, in their order.
+        Of all rounds that vote, in their order.
     history : list of dict
     best_iter, n_clusters : int
     ended_by : {"itself", "monitor", "interrupt"}
