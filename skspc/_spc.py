@@ -53,18 +53,19 @@ from ._method.editing import (
     spaces_of,
     split_cluster,
 )
-from ._method.known_labels import NOTHING, Prior, distinct_labels, known_of_distinct
+from ._method.known_labels import NOTHING, Prior, known_of_distinct
 from ._method.landmarks import check_landmarks, n_labelled
 from ._method.outliers import draw_kept, keep_rows, outlier_scores, strangeness
 from ._method.parts import AUTO, check_parts
 from ._method.progress import RoundSettings, RoundsResult
 from ._method.reporter import Reporter
 from ._method.representatives import rank_representatives
-from ._method.rounds import label_without_rounds, run_rounds
+from ._method.rounds import run_rounds
 from ._persistence.checkpoints import Checkpoints, checkpoint_key
 from ._persistence.model_files import load_model, save_model
 from ._runtime.arrays import distinct_rows, lies_in_file, rows_at, to_numpy
 from ._runtime.devices import inference_device, resolve_device, resolve_precision
+from ._runtime.interrupts import done_though_interrupted
 from ._runtime.jobs import jobs_at_once, scattered
 from ._runtime.memory import release_memory
 from ._runtime.modes import ordinary_torch_modes, reproducible
@@ -487,21 +488,18 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         rows = trial._scaling.training_rows(distinct)
         ensemble = self._new_ensemble(network, rows, seed, device, settings.pretraining.batch_size, augmentation)
         reporter = Reporter(self.verbose, self.max_iter, monitor, rows=inverse)
-        with scattered(rows), reproducible(device), reporter:
-            if n_clusters in (1, len(first)):
-                labels = distinct_labels(prior.known, len(first)) % n_clusters
-                result = label_without_rounds(rows, ensemble, labels, settings, reporter)
-            else:
+        with reporter:
+            with scattered(rows), reproducible(device):
                 result = run_rounds(rows, ensemble, n_clusters, settings, reporter, checkpoints, prior)
-        trial._ensemble = ensemble.to(torch.device("cpu"))
-        del ensemble
-        trial._store(result, inverse, known)
-        trial._store_predictions(distinct, inverse)
-        trial._keep_rows(distinct, first)
+            trial._ensemble = ensemble.to(torch.device("cpu"))
+            del ensemble
+            trial._store(result, inverse, known)
+            reporter.stage("predicting the rows")
+            _, interrupted = done_though_interrupted(lambda: trial._ask_of_rows(distinct, first, inverse))
         release_memory(device)
         trial._warn_of_what_was_found()
         self._become(trial)
-        self._conclude(result, checkpoints)
+        self._conclude("interrupt" if interrupted else result.ended_by, checkpoints)
         return self
 
     def _goes_on(self) -> bool:
@@ -573,6 +571,11 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             circumstances["earlier_labels"] = self.labels_
         return Checkpoints(self.checkpoint, checkpoint_key(X, parameters, circumstances))
 
+    def _ask_of_rows(self, distinct: Array, first: Array, inverse: Array) -> None:
+        """What is kept of the rows, by the trained members; tens of seconds where rows are tens of thousands."""
+        self._store_predictions(distinct, inverse)
+        self._keep_rows(distinct, first)
+
     def _store_predictions(self, distinct: Array, inverse: Array) -> None:
         probabilities = self._probabilities(distinct)
         self.predict_consistency_ = float(np.mean(probabilities.argmax(axis=1)[inverse] == self.labels_))
@@ -613,11 +616,11 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         found = probabilities[np.arange(len(probabilities)), self.labels_]
         return bool(np.allclose(found, self.label_probability_, rtol=0, atol=SAME_PROBABILITY))
 
-    def _conclude(self, result: RoundsResult, checkpoints: Checkpoints) -> None:
+    def _conclude(self, ended_by: str, checkpoints: Checkpoints) -> None:
         """Remove the checkpoints of a fit that came to its own end; pass Ctrl-C on."""
-        if result.ended_by == "itself":
+        if ended_by == "itself":
             checkpoints.remove()
-        if result.ended_by != "interrupt":
+        if ended_by != "interrupt":
             return
         try:
             warnings.warn(
@@ -950,7 +953,10 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         check_is_fitted(self)
         check_merge(a, b, self.n_clusters_)
         return self._edited(
-            X, lambda vote, latents, settings: merge_clusters(vote, a, b), lambda labels: merged_names(labels, a, b)
+            X,
+            self.n_clusters_ - 1,
+            lambda vote, latents, settings: merge_clusters(vote, a, b),
+            lambda labels: merged_names(labels, a, b),
         )
 
     @of_training_rows
@@ -1000,7 +1006,10 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         rule = rule_of(self._labelling_rules(n, int(np.sum(self.labels_ == a))), row)
         return self._edited(
             X,
-            lambda vote, latents, settings: split_cluster(vote, latents, a, n, spaces, settings, seed),
+            self.n_clusters_ + n - 1,
+            lambda vote, latents, settings: split_cluster(
+                vote, latents, a, n, self.n_clusters_, spaces, settings, seed
+            ),
             lambda labels: labels,
             rule,
         )
@@ -1008,11 +1017,12 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _edited(
         self,
         X: ArrayLike,
+        n_clusters: int,
         edit: Callable[..., Consensus],
         rename: Callable[[Array], Array],
         rule: LabellingRule | None = None,
     ) -> "SPCClustering":
-        """A copy with the vote that ``edit`` makes of the vote, the latents (K, N, m) and settings; with new heads.
+        """A copy with n_clusters by the vote that ``edit`` makes of the vote, the latents (K, N, m) and settings.
 
         Of equal rows those that were known as another thing than the first stay so, under the name that it has then.
         """
@@ -1025,14 +1035,13 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             ensemble = self._ensemble.to(device)
             latents = ensemble.encode(self._scaling.training_rows(distinct))
             edited = edit(vote, latents, settings)
-            labels = retrain_heads(ensemble, latents, vote.labels, edited.labels, settings.heads)
+            labels = retrain_heads(ensemble, latents, vote.labels, edited.labels, n_clusters, settings.heads)
             model._ensemble = ensemble.to(torch.device("cpu"))
         del ensemble
         agreed = select_agreed(edited.votes, len(edited.aligned), self.min_agreement)
-        history, n_clusters = model.history_, int(labels.max()) + 1
         votes = labels, edited.agreement, agreed, edited.aligned
         own = np.where(self.labels_ == self.labels_[first][inverse], NOISE, rename(self.labels_))
-        model._store(RoundsResult(*votes, history, self.best_iter_, n_clusters), inverse, own)
+        model._store(RoundsResult(*votes, model.history_, self.best_iter_, n_clusters), inverse, own)
         model._store_predictions(distinct, inverse)
         release_memory(device)
         return model

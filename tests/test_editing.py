@@ -86,7 +86,9 @@ def settings_of(clusterer):
 def split_in_two(latents, labels, aligned, a, spaces):
     consensus = recounted(np.array(labels), np.array(aligned))
     latents = np.array(latents, dtype=float)[:, :, None]
-    return split_cluster(consensus, latents, a, 2, spaces, settings_of(Halves()), seed=0)
+    return split_cluster(
+        consensus, latents, a, 2, int(consensus.labels.max()) + 1, spaces, settings_of(Halves()), seed=0
+    )
 
 
 def test_the_parts_of_a_cluster_are_voted_on_and_the_largest_keeps_its_label():

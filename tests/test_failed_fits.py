@@ -127,9 +127,38 @@ def test_a_model_that_was_not_fitted_is_not_fitted(changes, parameters, argument
 def test_an_interruption_after_a_clustering_leaves_the_new_fit(fitted, monkeypatch):
     model = copy.deepcopy(fitted)
     monkeypatch.setattr(Ensemble, "train", raising_in_training_of(PseudoLabels, KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt), pytest.warns(match="The model is fitted to the best of them"):
+    with pytest.warns(match="after 1 clusterings. The model is fitted to their vote"), pytest.raises(KeyboardInterrupt):
         model.fit(OTHER)
     assert model.feature_names_in_.tolist() == ["u", "v"] and model.predict(OTHER).shape == (60,)
+
+
+@pytest.mark.parametrize("method", ["_store_predictions", "_keep_rows"])
+def test_an_interruption_after_the_last_round_leaves_the_whole_fit(method, monkeypatch):
+    """Of 20 000 images it may come in the 25 seconds after training, in which rows are predicted and kept."""
+    expected = SPCClustering(3, random_state=0, **SHORT).fit(FRAME)
+    original, told = getattr(SPCClustering, method), []
+
+    def interrupted(self, *args):
+        original(self, *args)
+        told.append(method)
+        if len(told) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(SPCClustering, method, interrupted)
+    model = SPCClustering(3, random_state=0, **SHORT)
+    with pytest.warns(match="The model is fitted to their vote"), pytest.raises(KeyboardInterrupt):
+        model.fit(FRAME)
+    assert len(told) == 2 and model.history_[0]["n_agreed"] == expected.history_[0]["n_agreed"]
+    np.testing.assert_array_equal(model.predict_proba(FRAME), expected.predict_proba(FRAME))
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+
+
+def test_a_second_interruption_after_the_last_round_leaves_nothing(monkeypatch):
+    monkeypatch.setattr(SPCClustering, "_keep_rows", raising(KeyboardInterrupt))
+    model = SPCClustering(3, random_state=0, **SHORT)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(FRAME)
+    assert not hasattr(model, "labels_")
 
 
 def test_a_refit_without_names_forgets_names(fitted):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from hdbscan import HDBSCAN
 from sklearn import config_context
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
@@ -9,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skspc import SPCClustering
+from skspc._constants import NOISE
 from skspc._method.consensus import find_consensus
 from skspc._method.known_labels import (
     Prior,
@@ -309,6 +311,25 @@ def test_with_n_clusters_auto_there_are_no_more_labels_than_distinct_rows():
         SPCClustering("auto", **QUICK | {"clusterer": "hdbscan"}).fit(X, known_labels=known)
 
 
+@pytest.mark.parametrize("n_clusters", [5, "auto", 6])
+@pytest.mark.filterwarnings("ignore:No labelling could be brought to n_clusters=6.*which known_labels name")
+def test_clusters_of_a_clusterer_that_finds_its_own_number_are_divided_by_what_is_known(n_clusters):
+    """It finds four, of which known labels make five; the labellings were all left out, and nothing was agreed on."""
+    X, y = make_blobs(n_samples=160, centers=4, n_features=6, cluster_std=0.5, random_state=0)
+    known = np.full(160, NOISE)
+    for blob in range(4):
+        known[np.flatnonzero(y == blob)[:3]] = blob
+    known[np.flatnonzero(y == 0)[10]] = 4
+    clusterer = HDBSCAN(min_cluster_size=20)
+    model = SPCClustering(n_clusters, clusterer=clusterer, **QUICK)
+    model.fit(X, known_labels=known)
+    told, others = known != NOISE, (known == NOISE) & (y > 0)
+    assert (model.n_clusters_, model.predict_proba(X).shape) == (5, (160, 5))
+    assert model.labels_[told].tolist() == known[told].tolist() and (model.agreement_[told] == 1).all()
+    assert model.labels_[others].tolist() == y[others].tolist()
+    assert set(model.labels_[y == 0]) == {0, 4} and not any(row["left_out"] for row in model.history_)
+
+
 def test_clusters_to_which_known_labels_leave_no_rows_are_told():
     with pytest.warns(ConvergenceWarning, match=r"Clusters \[2, 3\] of 4 have no rows"):
         model = quick().fit(X, known_labels=TRUTH % 2)
@@ -326,6 +347,25 @@ def test_equal_rows_keep_their_own_labels_whatever_is_merged_or_split():
     assert np.array_equal(merged.labels_, np.array([0, 1, 2, 1])[known])
     parts = model.split(0, 2, twice).labels_
     assert np.array_equal(parts[120:], known[120:])
+
+
+def test_what_known_labels_leave_without_rows_counts_when_clusters_are_merged_or_split():
+    """The number of clusters came from the labels that there were: a merge of two of four left one, a split three."""
+    with pytest.warns(ConvergenceWarning, match=r"Clusters \[2, 3\] of 4 have no rows"):
+        model = quick().fit(X, known_labels=TRUTH % 2)
+    merged, split = model.merge(0, 1, X), model.split(0, 2, X)
+    assert (merged.n_clusters_, merged.predict_proba(X).shape, set(merged.labels_)) == (3, (120, 3), {0})
+    assert (split.n_clusters_, split.predict_proba(X).shape, set(split.labels_)) == (5, (120, 5), {0, 1, 4})
+
+
+def test_a_label_that_one_of_equal_rows_has_alone_counts_when_clusters_are_merged():
+    """A cluster that no distinct row is in, and then one label more than classifiers had."""
+    rows, known = np.vstack([X[TRUTH < 2], X[[0, 0]]]), np.r_[TRUTH[TRUTH < 2], 2, TRUTH[0]]
+    rows[-2:] = rows[0]
+    known[-1] = known[0]
+    model = quick().set_params(n_clusters=3).fit(rows, known_labels=known)
+    merged = model.merge(0, 1, rows)
+    assert merged.n_clusters_ == 2 and set(merged.labels_[:-2]) == {0} and merged.labels_[-2:].tolist() == [1, 0]
 
 
 def test_a_warm_fit_keeps_names_where_predict_would_not():

@@ -166,7 +166,14 @@ def test_the_monitor_decides(answer, stops):
         (lambda history: None, False),
         (lambda history, seen=(): None, False),
         (lambda *told: None, False),
-        (lambda history, *, labels: None, False),
+        (lambda *history, labels: None, True),
+        (lambda history, *, labels: None, True),
+        (lambda history, log=False, labels=None: None, True),
+        (lambda history, /, labels=None: None, True),
+        (lambda history, found, /: None, True),
+        (lambda history, labels, /: None, True),
+        (lambda labels: None, False),
+        (lambda history, **labels: None, False),
         (lambda history, labels: None, True),
         (lambda history, found: None, True),
         (lambda history, labels=None: None, True),
@@ -176,6 +183,21 @@ def test_the_monitor_decides(answer, stops):
 )
 def test_labels_are_for_monitors_that_take_them(monitor, takes):
     assert takes_labels(monitor) is takes
+
+
+@pytest.mark.parametrize(
+    "monitor",
+    [
+        lambda history, labels: labels,
+        lambda history, labels, /: labels,
+        lambda history, found: found,
+        lambda history, *, labels: labels,
+        lambda history, log=False, labels=None: labels,
+        lambda *history, labels: labels,
+    ],
+)
+def test_a_monitor_is_told_the_labels_by_whatever_argument_takes_them(monitor):
+    assert Reporter(0, 8, monitor).after_round([ROW], np.ones(1, dtype=int)) is True  # what it was told
 
 
 def test_labels_are_those_of_all_rows_and_the_monitors_own():

@@ -50,8 +50,8 @@ def merged_names(labels, a, b):
     return merged - (merged > high)
 
 
-def split_cluster(consensus, latents, a, n, spaces, settings, seed):
-    """Split cluster a of a vote on N rows, whose latents are (K, N, m), into n.
+def split_cluster(consensus, latents, a, n, n_clusters, spaces, settings, seed):
+    """Split cluster a of n_clusters of a vote on N rows, whose latents are (K, N, m), into n.
 
     Its rows are labelled anew in the space of each labelling, and these are put to the vote. The largest part keeps
     the label a, the others come after the labels there are. A labelling that had a row elsewhere still has; one whose
@@ -68,7 +68,6 @@ def split_cluster(consensus, latents, a, n, spaces, settings, seed):
             "set_params(clusterer='kmeans', reducer=None) before, which splits everything."
         )
     vote = find_consensus(parts, n)
-    n_clusters = consensus.labels.max() + 1
     sizes = np.bincount(vote.labels[vote.labels != NOISE], minlength=n)
     names = np.empty(n, dtype=np.int64)
     names[np.argsort(-sizes, kind="stable")] = [a, *range(n_clusters, n_clusters + n - 1)]
@@ -101,12 +100,12 @@ def _renamed(labels, names):
     return np.where(labels == NOISE, NOISE, names[labels])
 
 
-def retrain_heads(ensemble, latents, before, labels, plan):
-    """Train new heads on latents (K, N, m) and labels (N,); ``before`` (N,) are the labels that these were.
+def retrain_heads(ensemble, latents, before, labels, n_clusters, plan):
+    """Train new heads on latents (K, N, m) and labels (N,), which were ``before`` (N,); a cluster may have no rows.
 
     Rows of a split cluster that are ``NOISE`` get the likeliest of its parts. All labels (N,) are returned.
     """
-    ensemble.reset_heads(int(labels.max()) + 1)
+    ensemble.reset_heads(n_clusters)
     ensemble.train(Heads(latents, labels), replace(plan, n_epochs=LONGER_TRAINING * plan.n_epochs))
     labels, undecided = labels.copy(), labels == NOISE
     if undecided.any():

@@ -218,15 +218,21 @@ def leave_out(labellings, reason):
     return Labellings(labellings.kept[:0], [], left_out)
 
 
-def settle_n_clusters(found, n_clusters):
-    """Return ``n_clusters`` if any labelling has it, else, with a warning, the count that most have."""
+def settle_n_clusters(found, n_clusters, n_known=0):
+    """Return ``n_clusters`` if any labelling has it, else, with a warning, the count that most have.
+
+    There are as many as known labels name at least: ``n_known``, at most ``n_clusters``.
+    """
     if has_exact(found, n_clusters):
         return n_clusters
-    settled = _most_common_count(found)
+    settled = max(_most_common_count(found), n_known)
+    if settled == n_clusters:
+        return settled
     if n_clusters != AUTO:
+        why = "which known_labels name" if settled == n_known else "the number found most often"
         message = (
-            f"No labelling could be brought to n_clusters={n_clusters}; the fit goes on with {settled}, "
-            "the number found most often. Lower n_clusters, or try another clusterer, e.g. clusterer='gmm'."
+            f"No labelling could be brought to n_clusters={n_clusters}; the fit goes on with {settled}, {why}. "
+            "Lower n_clusters, or try another clusterer, e.g. clusterer='gmm'."
         )
     elif settled == 1:
         message = "n_clusters='auto' found no clusters apart; all rows are in one. Pass n_clusters if you know better."
@@ -244,6 +250,11 @@ def exact_labellings(found, n_clusters):
 def has_exact(labellings, n_clusters):
     """Whether any labels (N,) have so many clusters."""
     return any(labels.max() + 1 == n_clusters for labels in labellings)
+
+
+def fewer_if_none_exact(labellings, n_clusters):
+    """``n_clusters`` if any labelling has it, else the count that most have, if that is less."""
+    return n_clusters if has_exact(labellings, n_clusters) else min(n_clusters, _most_common_count(labellings))
 
 
 def _most_common_count(labellings):

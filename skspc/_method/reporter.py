@@ -49,10 +49,13 @@ class Reporter:
             self.display.after_round(history)
         if self.monitor is None:
             return False
-        told = [copy.deepcopy(history)]
-        if takes_labels(self.monitor):
-            told.append(labels.copy() if self.rows is None else labels[self.rows])
-        return bool(self.monitor(*told))
+        history = copy.deepcopy(history)
+        if not takes_labels(self.monitor):
+            return bool(self.monitor(history))
+        labels = labels.copy() if self.rows is None else labels[self.rows]
+        if takes_labels_by_name(self.monitor):
+            return bool(self.monitor(history, labels=labels))
+        return bool(self.monitor(history, labels))
 
     def resumed(self, history):
         """Tell that the fit goes on from a checkpoint."""
@@ -61,13 +64,28 @@ class Reporter:
 
 
 def takes_labels(monitor):
-    """Whether a monitor takes the labels too: its second argument must be given, or is called ``labels``."""
+    """Whether a monitor takes the labels too: another argument is called ``labels``, or its second must be given."""
+    positional = [each for each in _parameters(monitor) if each.kind <= each.POSITIONAL_OR_KEYWORD]
+    return takes_labels_by_name(monitor) or (
+        len(positional) > 1 and (positional[1].name == "labels" or positional[1].default is positional[1].empty)
+    )
+
+
+def takes_labels_by_name(monitor):
+    """Whether an argument of a monitor's, and not the first, which is the history, is called ``labels``."""
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return any(
+        each.name == "labels" and each.kind in by_name and (index or each.kind == each.KEYWORD_ONLY)
+        for index, each in enumerate(_parameters(monitor))
+    )
+
+
+def _parameters(monitor):
+    """The arguments of a function; none of some functions in C, which do not tell."""
     try:
-        parameters = list(inspect.signature(monitor).parameters.values())
-    except (TypeError, ValueError):  # of some functions in C
-        return False
-    positional = [each for each in parameters if each.kind <= each.POSITIONAL_OR_KEYWORD]
-    return len(positional) > 1 and (positional[1].name == "labels" or positional[1].default is positional[1].empty)
+        return list(inspect.signature(monitor).parameters.values())
+    except (TypeError, ValueError):
+        return []
 
 
 class Lines:

@@ -8,15 +8,17 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._constants import NOISE
+from .._runtime.interrupts import done_though_interrupted
 from .._runtime.seeding import LABELLING, LANDMARKS, SAMPLES, derive_seed
 from .choice import BY_DENSITY_ALONE, ON_EMBEDDINGS, choose_rule
 from .consensus import Consensus, find_consensus, label_change, select_agreed, vote_with
 from .history import agree_less, best_round, has_settled
-from .known_labels import NOTHING, follow_known, named_by, with_known
+from .known_labels import NOTHING, distinct_labels, follow_known, named_by, with_known
 from .labelling import (
     Labellings,
     cluster_spaces,
     exact_labellings,
+    fewer_if_none_exact,
     has_exact,
     joined,
     keep_exact,
@@ -38,12 +40,16 @@ _SURE = 0.9
 
 
 def run_rounds(X, ensemble, n_clusters, settings, reporter, checkpoints, prior=NOTHING):
-    """Run the whole method on distinct rows X (N, *input_shape), more than clusters: scaled, or the bytes of images.
+    """Run the whole method on distinct rows X (N, *input_shape), scaled, or the bytes of images.
 
     The ensemble has the encoders of the best round afterwards, and heads trained on the vote of all rounds. The
     reporter is told of each stage and asked after each round whether to stop; checkpoints are written after pretraining
-    and each round, and read from at the start. What is known of the rows beforehand, a `Prior`, is kept to.
+    and each round, and read from at the start. What is known of the rows beforehand, a `Prior`, is kept to. Where
+    there is nothing to choose, of one cluster or as many as rows, there are no rounds.
     """
+    if n_clusters in (1, len(X)):
+        labels = distinct_labels(prior.known, len(X)) % n_clusters
+        return label_without_rounds(X, ensemble, labels, settings, reporter)
     ended_by = "itself"
     progress: Progress | None = None
     try:
@@ -74,11 +80,8 @@ def run_rounds(X, ensemble, n_clusters, settings, reporter, checkpoints, prior=N
             raise
         warnings.warn(f"{error} The result is that of the rounds before.", ConvergenceWarning, stacklevel=5)
     reporter.stage("training classifiers")
-    try:
-        result = _finish(X, ensemble, progress, settings, prior)
-    except KeyboardInterrupt:  # once more, so that there is a result; Ctrl-C a second time leaves none
-        ended_by, result = "interrupt", _finish(X, ensemble, progress, settings, prior)
-    return replace(result, ended_by=ended_by)
+    result, interrupted = done_though_interrupted(lambda: _finish(X, ensemble, progress, settings, prior))
+    return replace(result, ended_by="interrupt" if interrupted else ended_by)
 
 
 def labels_of(consensus, n_rows):
@@ -171,8 +174,11 @@ def _label_rows(latents, progress, settings, seeds, diverged, prior):
     if landmarks is not None:
         spaces = latent_spaces(latents, settings.concatenate, diverged)
         readings = [spread_labels(spaces, found, landmarks, settings.n_jobs) for found in readings]
-    n_tried = n_spaces(len(latents), settings.concatenate)
-    return progress, settings, [keep_exact(found, progress.n_clusters, n_tried) for found in readings], spaces
+    n_tried, n_clusters = n_spaces(len(latents), settings.concatenate), progress.n_clusters
+    if n_clusters == prior.n_known:
+        # Of a clusterer that finds its own number: what is known divides its clusters into as many as there are names.
+        n_clusters = fewer_if_none_exact(readings[0].values(), n_clusters)
+    return progress, settings, [keep_exact(found, n_clusters, n_tried) for found in readings], spaces
 
 
 def label_beside(latents, embeddings, n_clusters, settings, seed, diverged):
@@ -213,9 +219,8 @@ def _label(latents, progress, settings, seed, diverged, prior):
     if n_clusters != AUTO and not has_exact(found.values(), n_clusters):
         labelled = label_by_k_means(latents, embeddings, n_clusters, settings, seed, diverged)
     if labelled is None:
-        n_clusters = settle_n_clusters(list(found.values()), n_clusters)
-        if n_clusters < prior.n_known:
-            n_clusters = prior.n_known
+        n_clusters = settle_n_clusters(list(found.values()), n_clusters, prior.n_known)
+        if n_clusters == prior.n_known and not has_exact(found.values(), n_clusters):
             found, _ = cluster_spaces(latents, n_clusters, settings, seed, diverged, embeddings)
         labelled = relabel_by_choice(latents, embeddings, found, n_clusters, settings, seed, diverged)
     n_neighbors, labelled = relabel_by_more_neighbors(labelled, latents, n_clusters, settings, seed, diverged)
@@ -281,7 +286,7 @@ def without_vote(latents, diverged):
 def label_without_rounds(X, ensemble, labels, settings, reporter):
     """Make a result of known labels: the heads are trained on them unless there is only one.
 
-    Serves one cluster, and as many clusters as distinct rows, where there is nothing to choose.
+    Serves one cluster, and as many clusters as rows, where there is nothing to choose.
     """
     n_clusters, clock = int(labels.max()) + 1, Stopwatch()
     losses = {}
