@@ -1,5 +1,6 @@
 """Configuration of the site: `make docs` builds it."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -76,3 +77,13 @@ html_theme_options = {
     "pygments_dark_style": "monokai",
 }
 html_sidebars = {"index": [], "changelog": [], "contributing": [], "results": [], "getting_started": []}
+
+
+def link_to_gallery(app, name, source):
+    """Pages link to the scripts of examples, so that a checkout can be read; on the site, to what was made of them."""
+    text = source[0].replace("](../examples/GALLERY_HEADER.rst)", "](gallery/index.rst)")
+    source[0] = re.sub(r"\]\(\.\./examples/(plot_\w+)\.py\)", r"](gallery/\1.rst)", text)
+
+
+def setup(app):
+    app.connect("source-read", link_to_gallery)

@@ -126,7 +126,7 @@ def parse_arguments():
     parser.add_argument("--seed", type=int, default=0, help="of all three methods (default: %(default)s)")
     parser.add_argument("--n-estimators", type=int, default=5, help="members of SPCClustering (default: %(default)s)")
     parser.add_argument(
-        "--max-iter", type=int, default=4, help="training rounds of SPCClustering, whose own default is 8 (%(default)s)"
+        "--max-iter", type=int, default=4, help="training rounds of SPCClustering, whose own default is 5 (%(default)s)"
     )
     parser.add_argument(
         "--augmentation", choices=("affine", "none"), default="affine", help="of SPCClustering (default: %(default)s)"

@@ -36,8 +36,11 @@ from ._input.validation import (
     check_known_labels,
     check_n_samples,
     choose_network,
+    columns_of_times,
     flatten_images,
+    is_of_text,
     no_number,
+    times_beside_numbers,
 )
 from ._method.choice import LabellingRule, labelling_rules
 from ._method.consensus import Consensus, select_agreed
@@ -655,8 +658,13 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             try:
                 X = validate_data(self, X, dtype="numeric", reset=reset)
             except ValueError as error:
-                if "could not convert" in str(error):  # of text
+                if is_of_text(error):
                     raise no_number(error) from error
+                raise
+            except TypeError as error:
+                times = columns_of_times(X)
+                if times:
+                    raise times_beside_numbers(times) from error
                 raise
         return as_numbers(X)
 

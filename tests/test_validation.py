@@ -295,6 +295,21 @@ def test_distinct_rows_do_not_depend_on_memory_layout(order):
 
 
 @pytest.mark.parametrize("method", ["fit", "predict"])
+def test_a_column_of_times_beside_numbers_is_named(method):
+    table = pd.DataFrame({"size": np.arange(20.0), "day": pd.date_range("2020-01-01", periods=20)})
+    model = SPCClustering(2, n_estimators=1, max_iter=0, pretrain_epochs=1)
+    if method == "predict":
+        model.fit(table.assign(day=np.arange(20) % 2))
+    with pytest.raises(TypeError, match=r"X has times beside numbers, in the columns \['day'\].*days since"):
+        getattr(model, method)(table)
+
+
+def test_an_array_of_nothing_but_text_is_told_what_to_do():
+    with pytest.raises(ValueError, match=r"X holds what is no number \(.*bytes/strings.*OneHotEncoder"):
+        SPCClustering(2).fit(np.array([["red", "small"], ["blue", "large"]] * 10))
+
+
+@pytest.mark.parametrize("method", ["fit", "predict"])
 def test_a_column_of_text_is_named_as_what_is_no_number(method):
     table = pd.DataFrame({"size": np.arange(20.0), "colour": ["red", "blue"] * 10})
     model = SPCClustering(2, n_estimators=1, max_iter=0, pretrain_epochs=1)

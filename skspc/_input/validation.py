@@ -212,6 +212,24 @@ def from_torch(X):
     return to_numpy(X.float() if narrow else X)
 
 
+def is_of_text(error):
+    """Whether scikit-learn's error is of X that holds text: one of numpy's, or its own for arrays of nothing else."""
+    return "could not convert" in str(error) or "arrays of bytes/strings" in str(error)
+
+
+def columns_of_times(X):
+    """Names of a table's columns of times; none of what is no table."""
+    return [name for name, dtype in getattr(X, "dtypes", {}).items() if getattr(dtype, "kind", "-") in "mM"]
+
+
+def times_beside_numbers(columns):
+    """A TypeError for a table that has columns of times beside numbers."""
+    return TypeError(
+        f"X has times beside numbers, in the columns {columns}. Leave them out, or make them numbers, e.g. days since "
+        "the first."
+    )
+
+
 def no_number(error):
     """A ValueError for X that holds text, say."""
     return ValueError(
