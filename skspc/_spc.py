@@ -39,6 +39,7 @@ from ._input.validation import (
     columns_of_times,
     flatten_images,
     is_of_text,
+    is_one_image,
     no_number,
     times_beside_numbers,
 )
@@ -644,6 +645,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _check_predict_data(self, X: ArrayLike) -> Array:
         check_is_fitted(self)
         X, implied = flatten_images(X)
+        if self._image_shape is not None and is_one_image(X, implied, self._image_shape):
+            raise ValueError(f"X is one image of shape {self._image_shape}; X[None] makes it a batch of one.")
         if implied is not None and self._image_shape not in (None, implied):
             raise ValueError(
                 f"X has images of shape {implied} as (channels, height, width), but SPCClustering was fitted on "

@@ -493,6 +493,16 @@ def test_images_of_another_shape_after_fit(images, quick):
         model.predict(images[0].reshape(-1, 4, 16))
 
 
+@pytest.mark.parametrize("shape", [(8, 8), (1, 8, 8), (3, 8, 8)])
+def test_one_image_in_place_of_many_is_told_what_to_do(shape, quick):
+    images = np.random.default_rng(0).random((40, *shape))
+    model = SPCClustering(3, **quick).fit(images)
+    assert model.predict(images[:1]).shape == (1,)
+    if shape != (1, 8, 8):  # where it is many, of one
+        with pytest.raises(ValueError, match=r"X is one image of shape .*; X\[None\] makes it a batch of one"):
+            model.predict(images[0])
+
+
 def test_image_shapes_that_contradict_each_other(images):
     with pytest.raises(ValueError, match=r"image_shape=\(4, 16\) differs from the images in X"):
         SPCClustering(3, image_shape=(4, 16)).fit(images[0])

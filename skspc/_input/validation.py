@@ -39,6 +39,13 @@ def flatten_images(X):
     return X.reshape(shape[0], math.prod(shape[1:])), full_image_shape(shape[1:])
 
 
+def is_one_image(X, implied, image_shape):
+    """Whether flattened rows X, of images of the ``implied`` shape or None, are one image of ``image_shape`` itself."""
+    if implied is None:
+        return (1, *X.shape) == image_shape and X.shape[1] != math.prod(image_shape)
+    return (len(X), *implied[1:]) == image_shape != implied and implied[0] == 1
+
+
 def as_array(X):
     """X as something with a shape; an array or a frame is left as it is."""
     X = from_torch(X)
