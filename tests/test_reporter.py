@@ -3,6 +3,7 @@
 import builtins
 import io
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -173,6 +174,8 @@ def test_the_monitor_decides(answer, stops):
         (lambda history, found, /: None, True),
         (lambda history, labels, /: None, True),
         (lambda labels: None, False),
+        (partial(lambda history, labels: None, labels="its own"), False),
+        (partial(lambda file, history, labels: None, "a file"), True),
         (lambda history, **labels: None, False),
         (lambda history, labels: None, True),
         (lambda history, found: None, True),

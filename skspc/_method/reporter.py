@@ -74,6 +74,8 @@ def takes_labels(monitor):
 def takes_labels_by_name(monitor):
     """Whether an argument of a monitor's, and not the first, which is the history, is called ``labels``."""
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    if "labels" in getattr(monitor, "keywords", ()):  # of a partial function, which has some of its own
+        return False
     return any(
         each.name == "labels" and each.kind in by_name and (index or each.kind == each.KEYWORD_ONLY)
         for index, each in enumerate(_parameters(monitor))
