@@ -35,13 +35,12 @@ from ._input.validation import (
     check_image_shape,
     check_known_labels,
     check_n_samples,
+    check_no_times_beside_numbers,
     choose_network,
-    columns_of_times,
     flatten_images,
     is_of_text,
     is_one_image,
     no_number,
-    times_beside_numbers,
 )
 from ._method.choice import LabellingRule, labelling_rules
 from ._method.consensus import Consensus, select_agreed
@@ -657,17 +656,13 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return rows
 
     def _check_rows(self, X: ArrayLike, reset: bool = True) -> Array:
+        check_no_times_beside_numbers(X)
         with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums up all of X, to see whether it is finite
             try:
                 X = validate_data(self, X, dtype="numeric", reset=reset)
             except ValueError as error:
                 if is_of_text(error):
                     raise no_number(error) from error
-                raise
-            except TypeError as error:
-                times = columns_of_times(X)
-                if times:
-                    raise times_beside_numbers(times) from error
                 raise
         return as_numbers(X)
 

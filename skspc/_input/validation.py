@@ -224,17 +224,17 @@ def is_of_text(error):
     return "could not convert" in str(error) or "arrays of bytes/strings" in str(error)
 
 
-def columns_of_times(X):
-    """Names of a table's columns of times; none of what is no table."""
-    return [name for name, dtype in getattr(X, "dtypes", {}).items() if getattr(dtype, "kind", "-") in "mM"]
-
-
-def times_beside_numbers(columns):
-    """A TypeError for a table that has columns of times beside numbers."""
-    return TypeError(
-        f"X has times beside numbers, in the columns {columns}. Leave them out, or make them numbers, e.g. days since "
-        "the first."
-    )
+def check_no_times_beside_numbers(X):
+    """Refuse a table with some columns of times, and name them; one of nothing else has a type that numbers lack."""
+    dtypes: Any = getattr(X, "dtypes", {})
+    if not hasattr(dtypes, "items"):  # a list, of a table that is not of pandas' kind
+        return
+    columns = [name for name, dtype in dtypes.items() if getattr(dtype, "kind", "-") in "mM"]
+    if 0 < len(columns) < len(dtypes):
+        raise TypeError(
+            f"X has times beside numbers, in the columns {columns}. Leave them out, or make them numbers, e.g. days "
+            "since the first."
+        )
 
 
 def no_number(error):
