@@ -148,7 +148,7 @@ def main():
         verbose=1,
     )
     augmented = "" if model.augmentation is None else f", {model.augmentation}"
-    print(f"Clustering {len(images)} images of {images.shape[1]} x {images.shape[2]} pixels; this takes a minute.")
+    print(f"Clustering {len(images)} images of {images.shape[1]} x {images.shape[2]} pixels; this takes minutes.")
     labels_of_rounds = []
 
     def cluster_spc(images):

@@ -130,7 +130,7 @@ def print_table():
     for key in ("agreement", "agreement of unseen"):
         series = [(row[key], row["one"][-len(row[key]) :]) for row in of_ways["unseen"].values() if len(row[key]) > 2]
         found = [spearmanr(*pair).statistic for pair in series]
-        print(f"Rank correlation of {key} with accuracy, by round within a fit: mean {np.nanmean(found):.2f}")
+        print(f"Rank correlation of {key} with accuracy by round: {np.nanmean(found):.2f}, mean of {len(found)} fits")
 
 
 def main():

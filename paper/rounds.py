@@ -41,6 +41,8 @@ from skspc.metrics import clustering_accuracy
 PARTS = {
     "optdigits, part 1": ("optdigits", 0, 1797),
     "optdigits, part 2": ("optdigits", 1797, 1797),
+    "optdigits, all rows": ("optdigits", 0, 5620),
+    "USPS, 4000 rows": ("usps", 0, 4000),
     "HAR": ("har_inertial", 0, 4000),
     "HAR, 3000 rows": ("har_inertial", 0, 3000),
     "HAR, all rows": ("har_inertial", 0, 10_299),

@@ -3,6 +3,7 @@
 import copy
 import inspect
 import sys
+from functools import partial
 
 
 class Reporter:
@@ -74,7 +75,7 @@ def takes_labels(monitor):
 def takes_labels_by_name(monitor):
     """Whether an argument of a monitor's, and not the first, which is the history, is called ``labels``."""
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    if "labels" in getattr(monitor, "keywords", ()):  # of a partial function, which has some of its own
+    if isinstance(monitor, partial) and "labels" in monitor.keywords:  # it has some of its own
         return False
     return any(
         each.name == "labels" and each.kind in by_name and (index or each.kind == each.KEYWORD_ONLY)
