@@ -25,7 +25,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from skspc import SPCClustering
 from skspc._ensemble.ensemble import Ensemble
-from skspc._ensemble.plan import plan_training
+from skspc._ensemble.plan import auto_batch_size, plan_training
 from skspc._input.validation import choose_network
 from skspc._method.objectives import Reconstruction
 from skspc._runtime.threads import thread_limit
@@ -128,7 +128,7 @@ def print_operations(source, arguments):
     model, device = SPCClustering(n_clusters, random_state=0), torch.device("cpu")
     X, shape = model._check_fit_data(rows)
     X = model._fit_scaling(X, shape).training_rows(X)
-    plan = plan_training(len(X), 1, 0, "auto", 1e-3)
+    plan = plan_training(len(X), 1, 0, auto_batch_size(len(X), shape is not None), 1e-3)
     X = X[: plan.batch_size * arguments.steps]
     ensemble = Ensemble(choose_network("auto", shape), X.shape[1:], 0, 2, device, batch_size=plan.batch_size)
     objective = Reconstruction(X)

@@ -53,7 +53,7 @@ def judge(latents, classes, seed):
     """The figures of a first clustering of latents (K, N, m); None where HDBSCAN's cut has not so many clusters."""
     n_rows, n_clusters = len(classes), len(np.unique(classes))
     rules = labelling_rules("auto", "umap", n_clusters, n_rows)
-    settings = SPCClustering(n_clusters, random_state=seed)._round_settings(n_rows, rules, torch.device("cpu"))
+    settings = SPCClustering(n_clusters, random_state=seed)._round_settings(n_rows, rules, torch.device("cpu"), None)
     found, embeddings = cluster_spaces(latents, n_clusters, settings, seed)
     by_cut = exact_labellings(found, n_clusters)
     if not by_cut:

@@ -96,12 +96,13 @@ class Start:
         self.n_clusters = len(np.unique(classes))
         model = SPCClustering(self.n_clusters, random_state=seed)
         X, shape = model._check_fit_data(rows)
+        self.image_shape = shape
         first, _ = distinct_rows(X)
         self.classes, device = classes[first], torch.device("cpu")
         self.rows = model._fit_scaling(X[first], shape).training_rows(X[first])
         rules = labelling_rules("hdbscan", "umap", 2, len(first))
         self.pretrain_steps = pretrain_steps or min_pretrain_steps(X[first], shape)  # at least
-        self.settings = model._round_settings(len(first), rules, device, self.pretrain_steps)
+        self.settings = model._round_settings(len(first), rules, device, shape, self.pretrain_steps)
         batch_size = self.settings.pretraining.batch_size
         self.ensemble = model._new_ensemble(choose_network("auto", shape), self.rows, seed, device, batch_size, None)
         self.drawn = self.ensemble.state()["autoencoder"]  # the weights before any training

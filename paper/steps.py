@@ -54,7 +54,7 @@ def settings_of(start, seed, way, n_rounds):
     n_rows = len(start.rows)
     rules = labelling_rules("auto", UMAPReducer(n_epochs=way.get("n_epochs", "auto")), start.n_clusters, n_rows)
     model = SPCClustering(start.n_clusters, random_state=seed, max_iter=n_rounds, tol=0, n_iter_no_change=n_rounds + 1)
-    settings = model._round_settings(n_rows, rules, torch.device("cpu"))
+    settings = model._round_settings(n_rows, rules, torch.device("cpu"), start.image_shape)
     steps_per_epoch = n_rows // settings.training.batch_size
     if "n_steps" in way:
         n_epochs = max(1, round(way["n_steps"] / steps_per_epoch))

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._constants import NOISE
 from ._docstrings import filled_in
 from ._ensemble.ensemble import Ensemble
-from ._ensemble.plan import TrainingPlan, plan_training
+from ._ensemble.plan import TrainingPlan, auto_batch_size, plan_training
 from ._input.scaling import Scaling, fit_image_scaling, fit_vector_scaling, have_length_one
 from ._input.validation import (
     as_numbers,
@@ -206,7 +206,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         these would make fewer than 800 and 300 optimiser steps. On vectors, unless all rows have a norm of one,
         pretraining has 3200 at least.
     batch_size : int or "auto", default="auto"
-        Rows in a member's batch. "auto" is the power of two next below N / 16, between 32 and 256.
+        Rows in a member's batch. "auto" is the power of two next below N / 16, between 32 and 256; of images, 64 at
+        most up to 16 383, and 128 up to 32 767.
     learning_rate : float or "auto", default="auto"
         Step size of the optimiser, Adam. "auto" is 0.001.
     max_iter : int, default=5
@@ -487,7 +488,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         distinct = rows_at(X, first)
         trial._image_shape, trial._scaling = image_shape, self._fit_scaling(distinct, image_shape)
         prior = self._prior(known, distinct, inverse)
-        settings = self._round_settings(len(first), rules, device, min_pretrain_steps(distinct, image_shape))
+        pretrain_steps = min_pretrain_steps(distinct, image_shape)
+        settings = self._round_settings(len(first), rules, device, image_shape, pretrain_steps)
         rows = trial._scaling.training_rows(distinct)
         ensemble = self._new_ensemble(network, rows, seed, device, settings.pretraining.batch_size, augmentation)
         reporter = Reporter(self.verbose, self.max_iter, monitor, rows=inverse)
@@ -711,15 +713,19 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         n_rows: int,
         rules: tuple[LabellingRule, ...],
         device: torch.device,
+        image_shape: Shape,
         pretrain_steps: int = MIN_PRETRAIN_STEPS,
     ) -> RoundSettings:
         """Parameters, with every "auto" made a figure for ``n_rows`` rows; pretraining has so many steps at least."""
+        batch_size = self.batch_size
+        if batch_size == "auto":
+            batch_size = auto_batch_size(n_rows, of_images=image_shape is not None)
 
         def plan(epochs: int | str, auto_epochs: int, auto_min_steps: int) -> TrainingPlan:
             rate = LEARNING_RATE if self.learning_rate == "auto" else self.learning_rate
             min_steps = auto_min_steps if epochs == "auto" else 0
             epochs = auto_epochs if epochs == "auto" else epochs
-            return plan_training(n_rows, epochs, min_steps, self.batch_size, rate)
+            return plan_training(n_rows, epochs, min_steps, batch_size, rate)
 
         return RoundSettings(
             clusterer=rules[0].clusterer,
@@ -1034,7 +1040,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """
         distinct, first, inverse = self._check_training_rows(X)
         device = resolve_device(self.device)
-        settings = self._round_settings(len(first), (rule or LabellingRule(None, None),), device)
+        rules = (rule or LabellingRule(None, None),)
+        settings = self._round_settings(len(first), rules, device, self._image_shape)
         vote = recounted(self.labels_[first], self.member_labels_[:, first])
         model = copy.deepcopy(self)
         with ordinary_torch_modes(), reproducible(device):

@@ -176,8 +176,8 @@ def _curve(model: SPCClustering, X: ArrayLike, counts: list[int], n_splits: int)
             f"numbers below {n_rows // 2}, or {remedy}."
         )
     distinct = rows_at(rows, first)
-    pretrain_steps = min_pretrain_steps(distinct, image_shape)
-    settings = {count: _settings(model, count, len(first), device, pretrain_steps) for count in counts}
+    stage = device, image_shape, min_pretrain_steps(distinct, image_shape)
+    settings = {count: _settings(model, count, len(first), *stage) for count in counts}
     seed = draw_seed(model.random_state)
     scaled = model._fit_scaling(distinct, image_shape).training_rows(distinct)
     batch_size = settings[counts[-1]].pretraining.batch_size
@@ -201,7 +201,12 @@ def _curve(model: SPCClustering, X: ArrayLike, counts: list[int], n_splits: int)
 
 
 def _settings(
-    model: SPCClustering, count: int, n_rows: int, device: torch.device, pretrain_steps: int
+    model: SPCClustering,
+    count: int,
+    n_rows: int,
+    device: torch.device,
+    image_shape: tuple[int, ...] | None,
+    pretrain_steps: int,
 ) -> RoundSettings:
     rules = model._labelling_rules(count, n_rows)
     if count_parameter(rules[0].clusterer) is None:
@@ -211,7 +216,7 @@ def _settings(
         )
     if count == model.n_clusters:  # the other numbers differ in nothing that is checked
         check_parts(rules[0].clusterer, rules[0].reducer, count, device)
-    return model._round_settings(n_rows, rules, device, pretrain_steps)
+    return model._round_settings(n_rows, rules, device, image_shape, pretrain_steps)
 
 
 def _figures(

@@ -15,7 +15,7 @@ import skspc._ensemble.sizing
 from skspc._constants import NOISE
 from skspc._ensemble.ensemble import Ensemble
 from skspc._ensemble.group import ROWS_PER_CHUNK, MemberGroup, Networks
-from skspc._ensemble.plan import TrainingPlan, plan_training
+from skspc._ensemble.plan import TrainingPlan, auto_batch_size, plan_training
 from skspc._method.objectives import Heads, PseudoLabels, Reconstruction
 from skspc._method.pseudo_labels import reconstructed_rows
 from skspc._runtime.modes import ordinary_torch_modes
@@ -89,27 +89,30 @@ def assert_same_outputs(one, other):
 
 
 @pytest.mark.parametrize(
-    "n_rows, batch_size",
+    "n_rows, of_vectors, of_images",
     [
-        (2, 2),
-        (31, 31),
-        (32, 32),
-        (33, 32),
-        (1023, 32),
-        (1024, 64),
-        (2047, 64),
-        (2048, 128),
-        (4095, 128),
-        (4096, 256),
-        (70_000, 256),
+        (1, 32, 32),
+        (33, 32, 32),
+        (1023, 32, 32),
+        (1024, 64, 64),
+        (2047, 64, 64),
+        (2048, 128, 64),
+        (4095, 128, 64),
+        (4096, 256, 64),
+        (16_383, 256, 64),
+        (16_384, 256, 128),
+        (32_767, 256, 128),
+        (32_768, 256, 256),
+        (1_000_000, 256, 256),
     ],
 )
-def test_automatic_batch_size_is_the_power_of_two_below_a_sixteenth(n_rows, batch_size):
-    assert plan_training(n_rows, 10, 0, "auto", 1e-3) == TrainingPlan(10, batch_size, 1e-3)
+def test_automatic_batch_size_is_a_power_of_two_and_smaller_for_images(n_rows, of_vectors, of_images):
+    assert auto_batch_size(n_rows, of_images=False) == of_vectors
+    assert auto_batch_size(n_rows, of_images=True) == of_images
 
 
 def test_a_batch_is_no_larger_than_the_data():
-    assert plan_training(20, 3, 0, 64, 1e-3).batch_size == 20
+    assert plan_training(20, 3, 0, 64, 1e-3) == TrainingPlan(3, 20, 1e-3)
     assert plan_training(64, 3, 0, 64, 1e-3).batch_size == 64
     assert plan_training(65, 3, 0, 64, 1e-3).batch_size == 64
 

@@ -29,6 +29,7 @@ from sklearn.preprocessing import StandardScaler, normalize
 
 import skspc._spc
 from skspc import SPCClustering
+from skspc._method.choice import LabellingRule
 from skspc.clusterers import HDBSCANCut, UMAPReducer
 from skspc.metrics import clustering_accuracy
 from skspc.networks import ConvNetwork, MLPNetwork
@@ -132,6 +133,15 @@ def test_history_tells_what_happened(fitted):
     assert set(first["seconds"]) == {"train", "encode", "cluster", "vote"}
     assert set(first["losses"]) == {"reconstruction"}
     assert first["n_agreed"] == round(first["agreed_share"] * 150)
+
+
+@pytest.mark.parametrize("batch_size, of_vectors, of_images", [("auto", 128, 64), (100, 100, 100)])
+def test_batches_of_images_are_smaller_in_all_stages(batch_size, of_vectors, of_images):
+    model, rules = SPCClustering(3, batch_size=batch_size), (LabellingRule("hdbscan", "umap"),)
+    for shape, expected in [(None, of_vectors), ((1, 8, 8), of_images)]:
+        settings = model._round_settings(2048, rules, torch.device("cpu"), shape)
+        plans = settings.pretraining, settings.training, settings.heads
+        assert [plan.batch_size for plan in plans] == [expected] * 3
 
 
 def test_images_in_every_form_give_the_same_labels(images, quick):

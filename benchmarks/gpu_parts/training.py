@@ -11,7 +11,7 @@ from itertools import product
 import torch
 
 from skspc._ensemble.ensemble import Ensemble
-from skspc._ensemble.plan import TrainingPlan, plan_training
+from skspc._ensemble.plan import TrainingPlan, auto_batch_size
 from skspc._method.objectives import Reconstruction
 from skspc._runtime.devices import resolve_precision
 from skspc._runtime.modes import ordinary_torch_modes, reproducible
@@ -94,7 +94,8 @@ def by_way(job, precision, make_known):
 def seconds_of_epoch(job, precision, batch_size="auto", mode="as in a fit"):
     """Seconds of an epoch, and how they were found: from a tenth of it where that is long."""
     X = random_images(job.part_of(N_ROWS))[0][:, None]
-    batch_size = plan_training(len(X), 1, 1, batch_size, 1e-3).batch_size
+    if batch_size == "auto":
+        batch_size = auto_batch_size(len(X), of_images=True)
     ensemble = Ensemble(
         ConvNetwork(), X.shape[1:], 0, job.n_members, job.device, batch_size=batch_size, precision=precision
     )

@@ -21,13 +21,18 @@ class TrainingPlan:
     learning_rate: float
 
 
-def plan_training(n_rows, epochs, min_steps, batch_size, learning_rate) -> TrainingPlan:
-    """Fix epochs and batch size for ``n_rows`` rows, with ``min_steps`` at least: few rows make an epoch too short.
+def auto_batch_size(n_rows, of_images) -> int:
+    """The power of two next below a sixteenth of the rows, between 32 and 256.
 
-    Batch size "auto" is the power of two next below a sixteenth of the rows, between 32 and 256.
+    Of images, of which a large batch takes as much longer as it is larger, it is 64 at most while a hundred and
+    twenty-eighth of the rows is fewer than 128 (docs/rounds.md).
     """
-    if batch_size == "auto":
-        batch_size = 2 ** int(np.clip(np.log2(max(n_rows, 1) / 16), 5, 8))
+    largest = np.clip(n_rows / 128, 64, 256) if of_images else 256
+    return int(2 ** np.floor(np.log2(np.clip(n_rows / 16, 32, largest))))
+
+
+def plan_training(n_rows, epochs, min_steps, batch_size, learning_rate) -> TrainingPlan:
+    """Fix epochs and batch size for ``n_rows`` rows, with ``min_steps`` at least: few rows make an epoch too short."""
     batch_size = min(batch_size, n_rows)
     steps_per_epoch = n_rows // batch_size
     n_epochs = max(epochs, -(-min_steps // steps_per_epoch))
