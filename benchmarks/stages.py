@@ -128,7 +128,7 @@ def print_operations(source, arguments):
     model, device = SPCClustering(n_clusters, random_state=0), torch.device("cpu")
     X, shape = model._check_fit_data(rows)
     X = model._fit_scaling(X, shape).training_rows(X)
-    plan = plan_training(len(X), 1, 0, auto_batch_size(len(X), shape is not None), 1e-3)
+    plan = plan_training(len(X), 1, 0, auto_batch_size(len(X), shape), 1e-3)
     X = X[: plan.batch_size * arguments.steps]
     ensemble = Ensemble(choose_network("auto", shape), X.shape[1:], 0, 2, device, batch_size=plan.batch_size)
     objective = Reconstruction(X)

@@ -206,8 +206,8 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         these would make fewer than 800 and 300 optimiser steps. On vectors, unless all rows have a norm of one,
         pretraining has 3200 at least.
     batch_size : int or "auto", default="auto"
-        Rows in a member's batch. "auto" is the power of two next below N / 16, between 32 and 256; of images, 64 at
-        most up to 16 383, and 128 up to 32 767.
+        Rows in a member's batch. "auto" is the power of two next below N / 16, between 32 and 256; of images of
+        256 pixels at most, it is 64 at most up to 16 383 of them, and 128 up to 32 767.
     learning_rate : float or "auto", default="auto"
         Step size of the optimiser, Adam. "auto" is 0.001.
     max_iter : int, default=5
@@ -719,7 +719,7 @@ class SPCClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """Parameters, with every "auto" made a figure for ``n_rows`` rows; pretraining has so many steps at least."""
         batch_size = self.batch_size
         if batch_size == "auto":
-            batch_size = auto_batch_size(n_rows, of_images=image_shape is not None)
+            batch_size = auto_batch_size(n_rows, image_shape)
 
         def plan(epochs: int | str, auto_epochs: int, auto_min_steps: int) -> TrainingPlan:
             rate = LEARNING_RATE if self.learning_rate == "auto" else self.learning_rate

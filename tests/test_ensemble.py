@@ -89,7 +89,7 @@ def assert_same_outputs(one, other):
 
 
 @pytest.mark.parametrize(
-    "n_rows, of_vectors, of_images",
+    "n_rows, otherwise, of_small_images",
     [
         (1, 32, 32),
         (33, 32, 32),
@@ -106,9 +106,11 @@ def assert_same_outputs(one, other):
         (1_000_000, 256, 256),
     ],
 )
-def test_automatic_batch_size_is_a_power_of_two_and_smaller_for_images(n_rows, of_vectors, of_images):
-    assert auto_batch_size(n_rows, of_images=False) == of_vectors
-    assert auto_batch_size(n_rows, of_images=True) == of_images
+def test_automatic_batch_size_is_a_power_of_two_and_smaller_for_small_images(n_rows, otherwise, of_small_images):
+    for shape in (None, (1, 16, 17), (1, 28, 28)):
+        assert auto_batch_size(n_rows, shape) == otherwise
+    for shape in ((1, 8, 8), (1, 16, 16), (3, 16, 16), (1, 8, 32)):
+        assert auto_batch_size(n_rows, shape) == of_small_images
 
 
 def test_a_batch_is_no_larger_than_the_data():

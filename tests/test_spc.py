@@ -136,7 +136,7 @@ def test_history_tells_what_happened(fitted):
 
 
 @pytest.mark.parametrize("batch_size, of_vectors, of_images", [("auto", 128, 64), (100, 100, 100)])
-def test_batches_of_images_are_smaller_in_all_stages(batch_size, of_vectors, of_images):
+def test_batches_of_small_images_are_smaller_in_all_stages(batch_size, of_vectors, of_images):
     model, rules = SPCClustering(3, batch_size=batch_size), (LabellingRule("hdbscan", "umap"),)
     for shape, expected in [(None, of_vectors), ((1, 8, 8), of_images)]:
         settings = model._round_settings(2048, rules, torch.device("cpu"), shape)

@@ -95,7 +95,7 @@ def seconds_of_epoch(job, precision, batch_size="auto", mode="as in a fit"):
     """Seconds of an epoch, and how they were found: from a tenth of it where that is long."""
     X = random_images(job.part_of(N_ROWS))[0][:, None]
     if batch_size == "auto":
-        batch_size = auto_batch_size(len(X), of_images=True)
+        batch_size = auto_batch_size(len(X), X.shape[1:])
     ensemble = Ensemble(
         ConvNetwork(), X.shape[1:], 0, job.n_members, job.device, batch_size=batch_size, precision=precision
     )

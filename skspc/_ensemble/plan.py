@@ -1,8 +1,11 @@
 """Figures of a stage of training."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+
+SMALL_IMAGE = 256  # pixels
 
 
 @dataclass(frozen=True)
@@ -21,13 +24,14 @@ class TrainingPlan:
     learning_rate: float
 
 
-def auto_batch_size(n_rows, of_images) -> int:
+def auto_batch_size(n_rows, image_shape) -> int:
     """The power of two next below a sixteenth of the rows, between 32 and 256.
 
-    Of images, of which a large batch takes as much longer as it is larger, it is 64 at most while a hundred and
-    twenty-eighth of the rows is fewer than 128 (docs/rounds.md).
+    Of small images it is 64 at most while a hundred and twenty-eighth of the rows is fewer than 128: their steps take
+    as much longer as batches are larger, and bring no more (docs/rounds.md). Larger images have lost by it.
     """
-    largest = np.clip(n_rows / 128, 64, 256) if of_images else 256
+    is_small = image_shape is not None and math.prod(image_shape[1:]) <= SMALL_IMAGE
+    largest = np.clip(n_rows / 128, 64, 256) if is_small else 256
     return int(2 ** np.floor(np.log2(np.clip(n_rows / 16, 32, largest))))
 
 
