@@ -176,8 +176,8 @@ def _curve(model: SPCClustering, X: ArrayLike, counts: list[int], n_splits: int)
             f"numbers below {n_rows // 2}, or {remedy}."
         )
     distinct = rows_at(rows, first)
-    stage = device, image_shape, min_pretrain_steps(distinct, image_shape)
-    settings = {count: _settings(model, count, len(first), *stage) for count in counts}
+    pretrain_steps = min_pretrain_steps(distinct, image_shape)
+    settings = {count: _settings(model, count, len(first), device, image_shape, pretrain_steps) for count in counts}
     seed = draw_seed(model.random_state)
     scaled = model._fit_scaling(distinct, image_shape).training_rows(distinct)
     batch_size = settings[counts[-1]].pretraining.batch_size

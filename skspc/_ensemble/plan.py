@@ -28,7 +28,7 @@ def auto_batch_size(n_rows, image_shape) -> int:
     """The power of two next below a sixteenth of the rows, between 32 and 256.
 
     Of small images it is 64 at most while a hundred and twenty-eighth of the rows is fewer than 128: their steps take
-    as much longer as batches are larger, and bring no more (docs/rounds.md). Larger images have lost by it.
+    as much longer as batches are larger, and bring no more. Some larger images lose by it (docs/rounds.md).
     """
     is_small = image_shape is not None and math.prod(image_shape[1:]) <= SMALL_IMAGE
     largest = np.clip(n_rows / 128, 64, 256) if is_small else 256
